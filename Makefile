@@ -1,0 +1,52 @@
+# `make demo` shows the product at work; `make test` runs the tests. Both get what they need.
+SHELL := /bin/sh
+BIN := .venv/bin
+WORKERS ?= 2
+ARGS ?=
+
+.PHONY: help setup demo dev fix check test test-fast integration conformance e2e bench
+
+help: ## Show the targets
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## Create .venv with the versions of uv.lock
+	@scripts/setup.sh
+
+demo: setup ## Load real data through Spark, then keep serving (ARGS=--exit ends by itself)
+	@$(BIN)/lakewarden demo $(ARGS)
+
+dev: setup ## Start a complete server for outside programs (ARGS="--port 8181")
+	@$(BIN)/lakewarden dev $(ARGS)
+
+fix: setup ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: setup ## Everything that reads the code: lint, types, layers, migrations, lock, documents
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	@UV="$$(scripts/setup.sh uv)" $(BIN)/python -m scripts.check_project
+
+test: setup ## Unit, property, contract and integration tests, with coverage
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) \
+	  tests/unit tests/property tests/integration $(ARGS)
+
+# raised with the coverage, never lowered
+COVERAGE := 80
+
+test-fast: setup ## The tests to run on each save: no process, no socket
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property $(ARGS)
+
+integration: setup ## HTTP in, rows and events out, on real servers
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/integration $(ARGS)
+
+conformance: setup ## Suites that nobody here wrote
+	$(BIN)/pytest tests/conformance $(ARGS)
+
+e2e: setup ## The whole product with real engines
+	$(BIN)/pytest tests/e2e $(ARGS)
+
+bench: setup ## Measurements (programs, never tests)
+	$(BIN)/python -m benchmarks.engine_commit $(ARGS)

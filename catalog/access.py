@@ -1,0 +1,76 @@
+"""Looks up and authorizes namespaces, tables and views; the only way to a `Granted` one."""
+
+from uuid import UUID
+
+from catalog.models import Namespace, Tabular
+from catalog.refs import NamespaceRef, TabularRef
+from lakewarden.authz.actions import (
+    NamespaceAction,
+    ObjectType,
+    TableAction,
+    ViewAction,
+    WarehouseAction,
+)
+from lakewarden.authz.interface import Granted, ObjectRef
+from lakewarden.context import RequestContext
+from lakewarden.errors import LakewardenError, NoSuchNamespace, NoSuchTable, NoSuchView
+from tenants import access as tenants_access
+from tenants.access import granted, warehouse_chain
+from tenants.models import Warehouse
+
+
+def namespace_chain(namespace: Namespace) -> list[ObjectRef]:
+    above = warehouse_chain(namespace.warehouse)
+    return [*above, *(ObjectRef(ObjectType.NAMESPACE, str(identifier)) for identifier in namespace.lineage)]
+
+
+def tabular_chain(tabular: Tabular) -> list[ObjectRef]:
+    kind = ObjectType.TABLE if tabular.kind == Tabular.Kind.TABLE else ObjectType.VIEW
+    return [*namespace_chain(tabular.namespace), ObjectRef(kind, str(tabular.id))]
+
+
+def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> Granted[Warehouse]:
+    return tenants_access.warehouse(context, prefix, action)
+
+
+def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceAction) -> Granted[Namespace]:
+    """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is no warehouse's."""
+    missing = NoSuchNamespace(f"Namespace does not exist: {ref}")
+    found = Namespace.objects.at(_warehouse_id(context, ref.warehouse), ref.path).first()
+    if found is None:
+        raise missing
+    return granted(context, found, chain=namespace_chain(found), action=action, hidden=missing)
+
+
+def table(context: RequestContext, ref: TabularRef, action: TableAction) -> Granted[Tabular]:
+    """Raises NoSuchTable when it is missing or hidden."""
+    missing = NoSuchTable(f"Table does not exist: {ref}")
+    return _tabular(context, ref, Tabular.Kind.TABLE, action, missing)
+
+
+def view(context: RequestContext, ref: TabularRef, action: ViewAction) -> Granted[Tabular]:
+    """Raises NoSuchView when it is missing or hidden."""
+    missing = NoSuchView(f"View does not exist: {ref}")
+    return _tabular(context, ref, Tabular.Kind.VIEW, action, missing)
+
+
+def _tabular(
+    context: RequestContext,
+    ref: TabularRef,
+    kind: Tabular.Kind,
+    action: TableAction | ViewAction,
+    missing: LakewardenError,
+) -> Granted[Tabular]:
+    warehouse_id = _warehouse_id(context, ref.namespace.warehouse)
+    found = Tabular.objects.at(warehouse_id, ref.namespace.path, ref.name).filter(kind=kind).first()
+    if found is None:
+        raise missing
+    return granted(context, found, chain=tabular_chain(found), action=action, hidden=missing)
+
+
+def _warehouse_id(context: RequestContext, prefix: str) -> UUID:
+    """The id in a URL; a prefix that is no id is answered like a warehouse that does not exist."""
+    try:
+        return UUID(prefix)
+    except ValueError:
+        return tenants_access.warehouse(context, prefix, WarehouseAction.USE).target.id

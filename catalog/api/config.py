@@ -1,0 +1,42 @@
+"""`GET /v1/config`: where every client starts."""
+
+from django.http import HttpResponse
+
+from catalog.refs import SEPARATOR
+from lakewarden.authz.actions import WarehouseAction
+from lakewarden.errors import BadRequest
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_response
+from tenants import access
+from tenants.models import User
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import users
+
+
+class ConfigEndpoint(Endpoint):
+    """`warehouse` is a name in the default project (or the one of `x-project-id`), or `<project-id>/<name>`."""
+
+    def __init__(self, capabilities: list[str]) -> None:
+        self.capabilities = capabilities
+
+    def get(self, request: ApiRequest) -> HttpResponse:
+        # remembered even when the call is refused: an administrator can then give rights to who tried
+        users.provision(request.context.actor, seen_by=User.UpdatedWith.CONFIG_CALL)
+        project, separator, name = request.query.get("warehouse", "").rpartition("/")
+        if not name:
+            raise BadRequest("The query parameter `warehouse` is missing: it names the warehouse to connect to")
+        if not separator:
+            project = request.context.project_id or DEFAULT_PROJECT_ID
+        granted = access.warehouse_named(request.context, name, WarehouseAction.GET_CONFIG, project_id=project)
+        return json_response(
+            {
+                "defaults": {},
+                "overrides": {
+                    "uri": f"{request.base_uri}/catalog",
+                    "prefix": str(granted.target.id),
+                    "namespace-separator": f"%{ord(SEPARATOR):02X}",
+                },
+                "endpoints": self.capabilities,
+            }
+        )

@@ -1,0 +1,79 @@
+"""Namespace routes of the Iceberg REST API."""
+
+from urllib.parse import unquote_plus
+
+from django.http import HttpResponse
+
+from catalog import access
+from catalog.api.shapes import CreateNamespace, UpdateProperties
+from catalog.models import Namespace
+from catalog.refs import NamespaceRef
+from catalog.services import namespaces
+from lakewarden.authz.actions import NamespaceAction, WarehouseAction
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import InvalidArgument, NoSuchNamespace
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_response, no_content
+from lakewarden.paging import Page, next_token
+
+
+class NamespacesEndpoint(Endpoint):
+    def get(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
+        page = Page.parse(request.query)
+        parent = request.query.get("parent")
+        if parent:
+            above = self._parent(request, prefix, parent)
+            paths, last = namespaces.children(above, page)
+        else:
+            top = access.warehouse(request.context, prefix, WarehouseAction.LIST_NAMESPACES)
+            paths, last = namespaces.children(top, page)
+        return json_response({"namespaces": paths, "next-page-token": next_token(last) if last is not None else None})
+
+    def _parent(self, request: ApiRequest, prefix: str, parent: str) -> Granted[Namespace]:
+        """Java and PyIceberg encode the parent twice, as a path and again as a query; others once."""
+        action = NamespaceAction.LIST_NAMESPACES
+        try:
+            return access.namespace(request.context, NamespaceRef.parse(prefix, unquote_plus(parent)), action)
+        except NoSuchNamespace:
+            return access.namespace(request.context, NamespaceRef.parse(prefix, parent), action)
+
+    def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
+        body = request.decode(CreateNamespace)
+        if not body.namespace:
+            raise InvalidArgument("Invalid namespace: the list of names is empty")
+        properties = body.properties or {}
+        if len(body.namespace) > 1:
+            above = NamespaceRef(prefix, tuple(body.namespace[:-1]))
+            parent = access.namespace(request.context, above, NamespaceAction.CREATE_NAMESPACE)
+            created = namespaces.create(parent, body.namespace, properties)
+        else:
+            top = access.warehouse(request.context, prefix, WarehouseAction.CREATE_NAMESPACE)
+            created = namespaces.create(top, body.namespace, properties)
+        return json_response({"namespace": created.path, "properties": created.properties})
+
+
+class NamespaceEndpoint(Endpoint):
+    def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        ref = NamespaceRef.parse(prefix, namespace)
+        found = access.namespace(request.context, ref, NamespaceAction.GET_METADATA).target
+        return json_response({"namespace": found.path, "properties": found.properties})
+
+    def head(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        access.namespace(request.context, NamespaceRef.parse(prefix, namespace), NamespaceAction.GET_METADATA)
+        return no_content()
+
+    def delete(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        ref = NamespaceRef.parse(prefix, namespace)
+        namespaces.drop(access.namespace(request.context, ref, NamespaceAction.DELETE))
+        return no_content()
+
+
+class NamespacePropertiesEndpoint(Endpoint):
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        body = request.decode(UpdateProperties)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.UPDATE_PROPERTIES)
+        return json_response(
+            namespaces.update_properties(granted, removals=body.removals or [], updates=body.updates or {})
+        )

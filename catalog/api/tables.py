@@ -1,0 +1,107 @@
+"""Table routes of the Iceberg REST API."""
+
+from django.http import HttpResponse
+
+from catalog import access
+from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored
+from catalog.api.shapes import Identifier, MetricsReport, Register, Rename
+from catalog.models import Tabular
+from catalog.refs import NamespaceRef, TabularRef
+from catalog.services import metrics, tables, tabulars
+from catalog.services.pointer import load
+from catalog.services.tables import CommitTable, CreateTable
+from lakewarden.authz.actions import NamespaceAction, TableAction
+from lakewarden.errors import BadRequest
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_bytes, json_response, no_content
+from lakewarden.paging import Page, next_token
+
+
+class TablesEndpoint(Endpoint):
+    def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        page = Page.parse(request.query)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.LIST_TABLES)
+        return identifiers(granted.target.path, *tabulars.names(granted, Tabular.Kind.TABLE, page))
+
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        body = request.decode(CreateTable)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
+        if body.stage_create:
+            return json_bytes(b'{"metadata":' + tables.stage(granted, body, request.body) + LOAD_SUFFIX)
+        return render_stored(request, tables.create(granted, body, request.body), suffix=LOAD_SUFFIX)
+
+
+class TableEndpoint(Endpoint):
+    def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
+        mode = request.query.get("snapshots", "all")
+        if mode not in {"all", "refs"}:
+            raise BadRequest(f"Invalid query parameter snapshots={mode!r}: all or refs is expected")
+        ref = TabularRef.parse(prefix, namespace, table)
+        stored = load(access.table(request.context, ref, TableAction.GET_METADATA))
+        if mode == "refs":
+            location = json_response(stored.tabular.metadata_location).content
+            metadata = tables.referenced_only(stored)
+            return json_bytes(b'{"metadata-location":' + location + b',"metadata":' + metadata + LOAD_SUFFIX)
+        return render_stored(request, stored, suffix=LOAD_SUFFIX)
+
+    def head(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
+        access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.GET_METADATA)
+        return no_content()
+
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
+        body = request.decode(CommitTable)
+        if tables.is_creation(body.requirements):
+            ref = NamespaceRef.parse(prefix, namespace)
+            into = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
+            return render_stored(request, tables.create_by_commit(into, table, body), suffix=COMMIT_SUFFIX)
+        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.COMMIT)
+        return render_stored(request, tables.commit(granted, body), suffix=COMMIT_SUFFIX)
+
+    def delete(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
+        with_files = request.flag("purgeRequested") or False
+        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.DROP)
+        tabulars.drop(granted, with_files=with_files)
+        return no_content()
+
+
+class RegisterTableEndpoint(Endpoint):
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        body = request.decode(Register)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
+        replacing = None
+        if body.overwrite and Tabular.objects.at(granted.target.warehouse_id, ref.path, body.name).exists():
+            replacing = access.table(request.context, TabularRef(ref, body.name), TableAction.DROP)
+        stored = tables.register(granted, body.name, body.metadata_location, replacing=replacing)
+        return render_stored(request, stored, suffix=LOAD_SUFFIX)
+
+
+class RenameTableEndpoint(Endpoint):
+    def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
+        body = request.decode(Rename)
+        source = access.table(request.context, _ref(prefix, body.source), TableAction.RENAME)
+        into = NamespaceRef(prefix, tuple(body.destination.namespace))
+        destination = access.namespace(request.context, into, NamespaceAction.CREATE_TABLE)
+        tabulars.rename(source, destination, body.destination.name)
+        return no_content()
+
+
+class TableMetricsEndpoint(Endpoint):
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
+        report = request.decode(MetricsReport)
+        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.READ_DATA)
+        metrics.keep(granted, report.report_type, request.body)
+        return no_content()
+
+
+def _ref(prefix: str, identifier: Identifier) -> TabularRef:
+    return TabularRef(NamespaceRef(prefix, tuple(identifier.namespace)), identifier.name)
+
+
+def identifiers(path: list[str], names: list[str], last: str | None) -> HttpResponse:
+    """A ListTablesResponse."""
+    found = [{"namespace": path, "name": name} for name in names]
+    return json_response({"identifiers": found, "next-page-token": next_token(last) if last is not None else None})

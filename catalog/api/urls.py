@@ -1,0 +1,46 @@
+"""Routes of the Iceberg REST API; the capability list of the config answer is read off them."""
+
+from django.urls import path
+
+from catalog.api.config import ConfigEndpoint
+from catalog.api.namespaces import NamespaceEndpoint, NamespacePropertiesEndpoint, NamespacesEndpoint
+from catalog.api.tables import (
+    RegisterTableEndpoint,
+    RenameTableEndpoint,
+    TableEndpoint,
+    TableMetricsEndpoint,
+    TablesEndpoint,
+)
+from catalog.api.tokens import TokenEndpoint
+from catalog.api.views import RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
+from lakewarden.http.endpoint import Endpoint
+
+_NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
+_TABLE = _NAMESPACE + "/tables/{table}"
+_VIEW = _NAMESPACE + "/views/{view}"
+
+ROUTES: dict[str, type[Endpoint]] = {
+    "/v1/{prefix}/namespaces": NamespacesEndpoint,
+    _NAMESPACE: NamespaceEndpoint,
+    _NAMESPACE + "/properties": NamespacePropertiesEndpoint,
+    _NAMESPACE + "/tables": TablesEndpoint,
+    _TABLE: TableEndpoint,
+    _TABLE + "/metrics": TableMetricsEndpoint,
+    _NAMESPACE + "/register": RegisterTableEndpoint,
+    "/v1/{prefix}/tables/rename": RenameTableEndpoint,
+    _NAMESPACE + "/views": ViewsEndpoint,
+    _VIEW: ViewEndpoint,
+    "/v1/{prefix}/views/rename": RenameViewEndpoint,
+}
+"""The spec's path templates."""
+
+CAPABILITIES = [f"{method} {template}" for template, endpoint in ROUTES.items() for method in endpoint.allowed()]
+
+urlpatterns = [
+    path("v1/config", ConfigEndpoint.as_view(capabilities=CAPABILITIES)),
+    path("v1/oauth/tokens", TokenEndpoint.as_view()),
+    *(
+        path(template.removeprefix("/").replace("{", "<str:").replace("}", ">"), endpoint.as_view())
+        for template, endpoint in ROUTES.items()
+    ),
+]

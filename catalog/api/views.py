@@ -1,0 +1,65 @@
+"""View routes of the Iceberg REST API."""
+
+from django.http import HttpResponse
+
+from catalog import access
+from catalog.api.rendering import LOAD_SUFFIX, render_stored
+from catalog.api.shapes import Rename
+from catalog.api.tables import identifiers
+from catalog.models import Tabular
+from catalog.refs import NamespaceRef, TabularRef
+from catalog.services import tabulars, views
+from catalog.services.pointer import load
+from catalog.services.views import CommitView, CreateView
+from lakewarden.authz.actions import NamespaceAction, ViewAction
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import no_content
+from lakewarden.paging import Page
+
+
+class ViewsEndpoint(Endpoint):
+    def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        page = Page.parse(request.query)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.LIST_VIEWS)
+        return identifiers(granted.target.path, *tabulars.names(granted, Tabular.Kind.VIEW, page))
+
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        body = request.decode(CreateView)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
+        return render_stored(request, views.create(granted, body, request.body), suffix=LOAD_SUFFIX)
+
+
+class ViewEndpoint(Endpoint):
+    def get(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
+        ref = TabularRef.parse(prefix, namespace, view)
+        return render_stored(
+            request, load(access.view(request.context, ref, ViewAction.GET_METADATA)), suffix=LOAD_SUFFIX
+        )
+
+    def head(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
+        access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.GET_METADATA)
+        return no_content()
+
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
+        body = request.decode(CommitView)
+        granted = access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.COMMIT)
+        return render_stored(request, views.replace(granted, body), suffix=LOAD_SUFFIX)
+
+    def delete(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
+        granted = access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.DROP)
+        tabulars.drop(granted, with_files=False)
+        return no_content()
+
+
+class RenameViewEndpoint(Endpoint):
+    def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
+        body = request.decode(Rename)
+        ref = NamespaceRef(prefix, tuple(body.source.namespace))
+        source = access.view(request.context, TabularRef(ref, body.source.name), ViewAction.RENAME)
+        into = NamespaceRef(prefix, tuple(body.destination.namespace))
+        destination = access.namespace(request.context, into, NamespaceAction.CREATE_VIEW)
+        tabulars.rename(source, destination, body.destination.name)
+        return no_content()

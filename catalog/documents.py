@@ -1,0 +1,61 @@
+"""The stored form of a table's answer: a gzip stream that is sent as it is, with the caller's part spliced on.
+
+An answer is `{"metadata-location":…,"metadata":…` followed by a suffix that depends on the caller. The first part is
+deflated once, at commit, and flushed to a byte border; the suffix is appended as a stored block (RFC 1951, 3.2.4), so
+that a read neither inflates nor compresses. One member only: clients drop what follows the first.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+import msgspec
+from isal import isal_zlib
+
+_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # RFC 1952: deflate, no name, no time, unknown system
+_LEVEL = 1
+_BLOCK = 0xFFFF
+_MODULO = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`content`: gzip header and deflate stream; `crc` and `length` are of the bytes that it inflates to."""
+
+    content: bytes
+    crc: int
+    length: int
+
+
+def pack(metadata_location: str, metadata: bytes) -> Document:
+    plain = _prefix(metadata_location) + metadata
+    stream = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -15)
+    content = _HEADER + stream.compress(plain) + stream.flush(isal_zlib.Z_SYNC_FLUSH)
+    return Document(content, isal_zlib.crc32(plain), len(plain))
+
+
+def spliced(document: Document, suffix: bytes) -> bytes:
+    """A complete gzip member of the document followed by `suffix`."""
+    parts = [document.content]
+    for start in range(0, len(suffix), _BLOCK):
+        block = suffix[start : start + _BLOCK]
+        final = b"\x01" if start + _BLOCK >= len(suffix) else b"\x00"
+        size = len(block)
+        parts += [final, size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), block]
+    crc = zlib.crc32(suffix, document.crc)
+    parts += [crc.to_bytes(4, "little"), ((document.length + len(suffix)) % _MODULO).to_bytes(4, "little")]
+    return b"".join(parts)
+
+
+def inflated(document: Document) -> bytes:
+    """The document as it was before it was packed."""
+    plain: bytes = isal_zlib.decompressobj(-15).decompress(document.content[len(_HEADER) :])
+    return plain
+
+
+def metadata_of(document: Document, metadata_location: str) -> bytes:
+    """The metadata's JSON alone."""
+    return inflated(document)[len(_prefix(metadata_location)) :]
+
+
+def _prefix(metadata_location: str) -> bytes:
+    return b'{"metadata-location":' + msgspec.json.encode(metadata_location) + b',"metadata":'

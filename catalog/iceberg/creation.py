@@ -1,0 +1,152 @@
+"""The first document of a table: from a createTable request, or empty for a create that comes as updates."""
+
+from typing import Final
+
+from msgspec import Raw
+
+from catalog.iceberg import schemas, sort_orders, specs, wire
+from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
+from catalog.iceberg.fresh_ids import FreshIds
+from catalog.iceberg.table_updates import check_format_version, check_uuid, clean_location
+from catalog.iceberg.wire import Json, Members, Wire
+from lakewarden.errors import InvalidArgument, ValidationFailed
+
+DEFAULT_FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = "format-version"
+RESERVED_PROPERTIES: Final = frozenset(
+    {
+        FORMAT_VERSION,
+        *("uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary"),
+        *("current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order"),
+    },
+)
+"""Properties by which engines ask for something else: they are never stored."""
+NEW_TABLE_PROPERTIES: Final = {"write.parquet.compression-codec": "zstd"}
+"""Defaults that are written down in new tables, so that a later default does not change old ones."""
+_COMMIT_PROPERTIES: Final = (
+    "commit.retry.num-retries",
+    "commit.retry.min-wait-ms",
+    "commit.retry.max-wait-ms",
+    "commit.retry.total-timeout-ms",
+)
+_COLUMN_METRICS: Final = "write.metadata.metrics.column."
+
+
+class CreateTable(Wire):
+    schema: Raw
+    partition_spec: Raw = wire.NULL
+    write_order: Raw = wire.NULL
+    properties: dict[str, str] | None = None
+
+
+_NO_FIELDS: Final = Raw(b'{"fields":[]}')
+_REQUEST = wire.decoder(CreateTable)
+
+
+def empty_table(format_version: int, *, uuid: str) -> Members:
+    """The members of a table that has nothing yet, in the order in which they are written."""
+    check_format_version(format_version)
+    check_uuid(uuid)
+    document: dict[str, object] = {"format-version": format_version, "table-uuid": uuid, "location": ""}
+    if format_version > 1:
+        document["last-sequence-number"] = 0
+    document |= {"last-updated-ms": 0, "last-column-id": 0, "current-schema-id": 0, "schemas": []}
+    document |= {
+        "default-spec-id": 0,
+        "partition-specs": [],
+        "last-partition-id": specs.LAST_ID_OF_UNPARTITIONED,
+    }
+    document |= {"default-sort-order-id": 0, "sort-orders": [], "properties": {}}
+    has_row_lineage = format_version >= ROW_LINEAGE_SINCE
+    document["current-snapshot-id"] = None if has_row_lineage else NO_SNAPSHOT
+    if has_row_lineage:
+        document["next-row-id"] = 0
+    document |= {"refs": {}, "snapshots": [], "statistics": [], "partition-statistics": []}
+    document |= {"snapshot-log": [], "metadata-log": []}
+    return {name: wire.dump(each) for name, each in document.items()}
+
+
+def new_table(request: Json, *, uuid: str, location: str, now_ms: int) -> TableDraft:
+    """A draft of the table that a createTable request asks for, with ids of the server's own.
+
+    BadRequest: the request's shape; InvalidArgument, ValidationFailed: a rule that it breaks.
+    """
+    wire.check_text(request, "request")
+    wanted = wire.parse(_REQUEST, request, "request")
+    asked = wanted.properties or {}
+    version = _format_version(asked)
+    draft = TableDraft(empty_table(version, uuid=uuid), now_ms=now_ms, is_new=True)
+    draft.put("location", clean_location(location))
+    fresh = _set_schema(draft, wanted.schema)
+    _set_spec(draft, _NO_FIELDS if wire.is_null(wanted.partition_spec) else wanted.partition_spec, fresh)
+    _set_order(draft, _NO_FIELDS if wire.is_null(wanted.write_order) else wanted.write_order, fresh)
+    stored = {name: each for name, each in asked.items() if name not in RESERVED_PROPERTIES}
+    _check_properties(stored, draft.current_schema())
+    draft.properties.update(NEW_TABLE_PROPERTIES | stored)
+    return draft
+
+
+def _format_version(properties: dict[str, str]) -> int:
+    text = properties.get(FORMAT_VERSION, str(DEFAULT_FORMAT_VERSION))
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidArgument(f"Invalid table property {FORMAT_VERSION}: {text}; it is 1, 2 or 3")
+    version = int(text[:9])
+    check_format_version(version)
+    return version
+
+
+def _set_schema(draft: TableDraft, raw: Raw) -> FreshIds:
+    sent = schemas.read(raw, "schema")
+    schemas.check_size(sent)
+    schemas.check_version(sent, draft.format_version)
+    fresh = FreshIds()
+    stored = fresh.assign(raw, schema_id=0)
+    draft.entries("schemas").append(stored)
+    draft.put("last-column-id", fresh.last_id)
+    return fresh
+
+
+def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshIds) -> None:
+    sent = specs.read(raw, "partition-spec")
+    found = wire.members(raw, "partition-spec")
+    fields = [wire.members(each, "partition-spec") for each in wire.items(found["fields"], "partition-spec")]
+    for each, field in zip(fields, sent.fields, strict=True):
+        if field.source_id not in fresh.of:
+            raise ValidationFailed(f"Cannot find source column for partition field: {field}")
+        each["source-id"] = wire.dump(fresh.of[field.source_id])
+    ids = list(range(specs.FIRST_FIELD_ID, specs.FIRST_FIELD_ID + len(fields)))
+    stored = specs.with_ids(wire.dump(found | {"fields": fields}), 0, ids, "partition-spec")
+    spec = specs.read(stored, "partition-spec")
+    specs.check_names(spec, draft.current_schema())
+    draft.entries("partition-specs").append(stored)
+    draft.put("last-partition-id", spec.last_field_id)
+
+
+def _set_order(draft: TableDraft, raw: Raw, fresh: FreshIds) -> None:
+    sent = sort_orders.read(raw, "write-order")
+    found = wire.members(raw, "write-order")
+    fields = [wire.members(each, "write-order") for each in wire.items(found["fields"], "write-order")]
+    for each, field in zip(fields, sent.fields, strict=True):
+        if field.source_id not in fresh.of:
+            raise ValidationFailed(f"Cannot find source column for sort field: {field}")
+        each["source-id"] = wire.dump(fresh.of[field.source_id])
+    order_id = sort_orders.UNSORTED_ID if sent.is_unsorted else sort_orders.FIRST_ID
+    stored = sort_orders.with_id(wire.dump(found | {"fields": fields}), order_id, "write-order")
+    draft.entries("sort-orders").append(stored)
+    draft.put("default-sort-order-id", order_id)
+
+
+def _check_properties(properties: dict[str, str], schema: schemas.Schema) -> None:
+    """What the reference checks of new tables only: older ones may have got such values in other ways."""
+    for name in _COMMIT_PROPERTIES:
+        text = properties.get(name, "0")
+        if not text.removeprefix("-").isdecimal():
+            raise ValidationFailed(f"Table property {name} must have integer value, got {text}")
+        if int(text) < 0:
+            raise ValidationFailed(f"Table property {name} must have non negative integer value, got {text}")
+    for name in properties:
+        column = name.removeprefix(_COLUMN_METRICS)
+        if column != name and column not in schema.ids_by_name:
+            raise ValidationFailed(
+                f"Invalid metrics config, could not find column {column} from table prop {name} in schema",
+            )

@@ -1,0 +1,168 @@
+"""A table as one commit changes it: members stay raw until an update opens them.
+
+`updates.py` applies the updates of a commit to a draft, `finish.py` makes the new document of it.
+"""
+
+from functools import cached_property
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from catalog.iceberg import wire
+from catalog.iceberg.schemas import Schema
+from catalog.iceberg.schemas import read as read_schema
+from catalog.iceberg.snapshots import Snapshots
+from catalog.iceberg.sort_orders import SortOrder
+from catalog.iceberg.sort_orders import read as read_order
+from catalog.iceberg.specs import PartitionSpec
+from catalog.iceberg.specs import read as read_spec
+from catalog.iceberg.wire import Members, Wire
+from lakewarden.errors import InvalidArgument
+
+LAST_ADDED: Final = -1
+"""In set-current-schema, set-default-spec, set-default-sort-order: what this commit added last."""
+NO_SNAPSHOT: Final = -1
+MAIN: Final = "main"
+NEWEST_FORMAT: Final = 3
+ROW_LINEAGE_SINCE: Final = 3
+
+_INT = msgspec.json.Decoder(int)
+_TEXT = msgspec.json.Decoder(str)
+_OPTIONAL_INT = msgspec.json.Decoder(int | None)
+_TEXTS = msgspec.json.Decoder(dict[str, str])
+_LIST = msgspec.json.Decoder(list[Raw])
+_MEMBERS = msgspec.json.Decoder(Members)
+
+
+class SnapshotRef(Wire, omit_defaults=True):
+    """A branch or a tag with its retention; ages are milliseconds."""
+
+    snapshot_id: wire.Int64
+    type: str
+    min_snapshots_to_keep: wire.Int32 | None = None
+    max_snapshot_age_ms: wire.Int64 | None = None
+    max_ref_age_ms: wire.Int64 | None = None
+
+
+_REF = wire.decoder(SnapshotRef)
+
+
+class TableDraft:
+    """The mutable state of one commit. `changed` tells whether any update had an effect."""
+
+    def __init__(self, members: Members, *, now_ms: int, is_new: bool = False) -> None:
+        self.members = dict(members)
+        # the clocks of two replicas may differ a little: time does not run backwards in a document
+        self.updated_ms = max(now_ms, self.long("last-updated-ms"))
+        self.is_new = is_new
+        self.changed = is_new
+        self.layout_changed = is_new
+        self.last_added_schema: int | None = None
+        self.last_added_spec: int | None = None
+        self.last_added_order: int | None = None
+        self.added_schemas: set[int] = set()
+        self.added_specs: set[int] = set()
+        self.added_orders: set[int] = set()
+        self.became_main: set[int] = set()
+        self._lists: dict[str, list[Raw]] = {}
+
+    def long(self, name: str) -> int:
+        """A whole-number member; 0 where it is absent (all that are optional start at 0)."""
+        raw = self.members.get(name)
+        return 0 if raw is None else _INT.decode(raw)
+
+    def put(self, name: str, value: object) -> None:
+        """Set a member."""
+        self.members[name] = wire.dump(value)
+
+    def text(self, name: str) -> str:
+        return _TEXT.decode(self.members[name])
+
+    @property
+    def format_version(self) -> int:
+        return self.long("format-version")
+
+    @property
+    def current_snapshot_id(self) -> int | None:
+        return current_snapshot_id(self.members)
+
+    @current_snapshot_id.setter
+    def current_snapshot_id(self, snapshot_id: int | None) -> None:
+        self.put("current-snapshot-id", NO_SNAPSHOT if snapshot_id is None else snapshot_id)
+
+    def entries(self, name: str) -> list[Raw]:
+        """An array member, opened one level deep; what is done to the list is written at the end."""
+        found = self._lists.get(name)
+        if found is None:
+            raw = self.members.get(name)
+            found = self._lists[name] = [] if raw is None else _LIST.decode(raw)
+        return found
+
+    def is_opened(self, name: str) -> bool:
+        """Tell whether `entries` was asked for this member."""
+        return name in self._lists
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        raw = self.members.get("properties")
+        return {} if raw is None else _TEXTS.decode(raw)
+
+    @cached_property
+    def refs(self) -> dict[str, Raw]:
+        """Branches and tags by name; `ref` opens one."""
+        raw = self.members.get("refs")
+        return {} if raw is None else _MEMBERS.decode(raw)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        return Snapshots(self.members.get("snapshots"))
+
+    @cached_property
+    def schemas(self) -> dict[int, Schema]:
+        """All schemas by id, in the order of the document."""
+        found = (read_schema(raw, "stored schema") for raw in self.entries("schemas"))
+        return {each.schema_id or 0: each for each in found}
+
+    @cached_property
+    def specs(self) -> dict[int, PartitionSpec]:
+        found = (read_spec(raw, "stored partition spec") for raw in self.entries("partition-specs"))
+        return {each.spec_id or 0: each for each in found}
+
+    @cached_property
+    def orders(self) -> dict[int, SortOrder]:
+        found = (read_order(raw, "stored sort order") for raw in self.entries("sort-orders"))
+        return {each.order_id or 0: each for each in found}
+
+    def ref(self, name: str) -> SnapshotRef | None:
+        """The branch or tag of this name, if there is one."""
+        raw = self.refs.get(name)
+        return None if raw is None else _REF.decode(raw)
+
+    def current_schema(self) -> Schema:
+        """The schema that specs and orders are bound to; InvalidArgument before one is added."""
+        schema = self.schemas.get(self.long("current-schema-id"))
+        if schema is None:
+            raise InvalidArgument(
+                f"Cannot find current schema with id {self.long('current-schema-id')}: add a schema first"
+            )
+        return schema
+
+    def write_back(self) -> None:
+        """Write every member that was opened back into `members`."""
+        for name, found in self._lists.items():
+            # a list that was only looked for is not a member of the document
+            if found or name in self.members:
+                self.put(name, found)
+        for name in ("properties", "refs"):
+            if name in self.__dict__:
+                self.put(name, self.__dict__[name])
+        if "snapshots" in self.__dict__:
+            self.members["snapshots"] = self.snapshots.encode()
+
+
+def current_snapshot_id(members: Members) -> int | None:
+    """The current snapshot's id; older documents write -1 for none."""
+    raw = members.get("current-snapshot-id")
+    found = None if raw is None else _OPTIONAL_INT.decode(raw)
+    return None if found == NO_SNAPSHOT else found

@@ -1,0 +1,134 @@
+"""Makes the new document of a draft: checks what must hold of the whole, completes the logs, writes it all back."""
+
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from catalog.iceberg import sort_orders, specs, wire
+from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
+from catalog.iceberg.wire import Members, Wire
+from lakewarden.errors import InvalidArgument, ValidationFailed
+
+PREVIOUS_VERSIONS_MAX: Final = "write.metadata.previous-versions-max"
+_PREVIOUS_VERSIONS_DEFAULT: Final = 100
+_CLOCK_SKEW_MS: Final = 60_000
+
+
+class LogEntry(Wire):
+    timestamp_ms: int
+    snapshot_id: int
+
+
+_ENTRY = msgspec.json.Decoder(LogEntry)
+
+
+def finish(draft: TableDraft, *, base_location: str | None) -> Members:
+    """The members of the new document. `base_location` is the metadata file that it replaces, if there is one."""
+    if draft.is_new:
+        _check_complete(draft)
+    if draft.layout_changed:
+        _check_layout(draft)
+    _correct_snapshot_log(draft)
+    _check_time(draft)
+    if base_location is not None:
+        _log_previous_file(draft, base_location)
+    draft.put("last-updated-ms", draft.updated_ms)
+    _fit_format_version(draft)
+    draft.write_back()
+    return draft.members
+
+
+def _check_complete(draft: TableDraft) -> None:
+    if not draft.text("location"):
+        raise ValidationFailed("Cannot create table without a location: add a set-location update")
+    for member, name in (("schemas", "schema"), ("partition-specs", "spec"), ("sort-orders", "sort-order")):
+        if not draft.entries(member):
+            raise ValidationFailed(f"Cannot create table without {member}: add an add-{name} update")
+
+
+def _check_layout(draft: TableDraft) -> None:
+    schema = draft.current_schema()
+    spec = draft.specs.get(draft.long("default-spec-id"))
+    if spec is None:
+        spec_id = draft.long("default-spec-id")
+        raise InvalidArgument(f"Cannot set default partition spec to unknown spec: {spec_id}")
+    order = draft.orders.get(draft.long("default-sort-order-id"))
+    if order is None:
+        order_id = draft.long("default-sort-order-id")
+        raise InvalidArgument(f"Cannot set default sort order to unknown sort order: {order_id}")
+    specs.check_sources(spec, schema)
+    sort_orders.check_sources(order, schema)
+
+
+def _correct_snapshot_log(draft: TableDraft) -> None:
+    """Drop what was current only within this commit, and all history before a removed snapshot.
+
+    A log with a gap would tell time travel that the next entry was current during the gap.
+    """
+    current = draft.current_snapshot_id
+    passing = draft.became_main - {current}
+    opened = "snapshots" in draft.__dict__
+    has_removed = opened and draft.snapshots.has_removed
+    if not passing and not has_removed:
+        return
+    kept: list[Raw] = []
+    for raw in draft.entries("snapshot-log"):
+        snapshot_id = _ENTRY.decode(raw).snapshot_id
+        if snapshot_id not in draft.snapshots.heads:
+            if has_removed:
+                kept.clear()
+        elif snapshot_id not in passing:
+            kept.append(raw)
+    draft.entries("snapshot-log")[:] = kept
+    if current is not None and kept and _ENTRY.decode(kept[-1]).snapshot_id != current:
+        raise ValidationFailed("Cannot set invalid snapshot log: latest entry is not the current snapshot")
+
+
+def _check_time(draft: TableDraft) -> None:
+    if not draft.is_opened("snapshot-log"):
+        return
+    times = [_ENTRY.decode(raw).timestamp_ms for raw in draft.entries("snapshot-log")]
+    check_log_times(times, draft.updated_ms)
+
+
+def check_log_times(times: list[int], updated_ms: int) -> None:
+    """A log must be in order and not lead its document, give or take a minute of clock skew (InvalidArgument)."""
+    for earlier, later in pairwise(times):
+        if later - earlier < -_CLOCK_SKEW_MS:
+            raise InvalidArgument(f"Expected sorted snapshot log entries: {later} comes after {earlier}")
+    if times and updated_ms - times[-1] < -_CLOCK_SKEW_MS:
+        raise InvalidArgument(
+            f"Invalid update timestamp {updated_ms}: before last snapshot log entry at {times[-1]}",
+        )
+
+
+def _log_previous_file(draft: TableDraft, location: str) -> None:
+    text = draft.properties.get(PREVIOUS_VERSIONS_MAX, str(_PREVIOUS_VERSIONS_DEFAULT))
+    try:
+        longest = max(1, int(text))
+    except ValueError:
+        raise InvalidArgument(f"Invalid table property {PREVIOUS_VERSIONS_MAX}: {text} is not a number") from None
+    log = draft.entries("metadata-log")
+    log.append(wire.dump({"timestamp-ms": draft.long("last-updated-ms"), "metadata-file": location}))
+    del log[:-longest]
+
+
+def _fit_format_version(draft: TableDraft) -> None:
+    """Write what each format version asks for: v1 repeats the current schema and spec for the oldest readers."""
+    version = draft.format_version
+    if draft.current_snapshot_id is None:
+        draft.put("current-snapshot-id", None if version >= ROW_LINEAGE_SINCE else NO_SNAPSHOT)
+    if version == 1:
+        current = zip(draft.schemas, draft.entries("schemas"), strict=True)
+        draft.members["schema"] = dict(current)[draft.long("current-schema-id")]
+        default = dict(zip(draft.specs, draft.entries("partition-specs"), strict=True))
+        spec = default[draft.long("default-spec-id")]
+        draft.members["partition-spec"] = wire.members(spec, "stored partition spec")["fields"]
+        return
+    draft.members.pop("schema", None)
+    draft.members.pop("partition-spec", None)
+    draft.members.setdefault("last-sequence-number", Raw(b"0"))
+    if version >= ROW_LINEAGE_SINCE:
+        draft.members.setdefault("next-row-id", Raw(b"0"))

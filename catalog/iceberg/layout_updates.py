@@ -1,0 +1,152 @@
+"""The updates of partition specs and sort orders."""
+
+from itertools import count
+
+from msgspec import Raw
+
+from catalog.iceberg import sort_orders, specs
+from catalog.iceberg.draft import LAST_ADDED, TableDraft
+from catalog.iceberg.wire import Int32, Wire
+from lakewarden.errors import InvalidArgument, ValidationFailed
+
+
+class AddSpec(Wire):
+    spec: Raw
+
+
+class SetDefaultSpec(Wire):
+    spec_id: Int32
+
+
+class RemovePartitionSpecs(Wire):
+    spec_ids: list[Int32]
+
+
+class AddSortOrder(Wire):
+    sort_order: Raw
+
+
+class SetDefaultSortOrder(Wire):
+    sort_order_id: Int32
+
+
+def add_spec(draft: TableDraft, update: AddSpec) -> None:
+    """Add a partition spec, bound to the current schema; one that the table has already is not added again.
+
+    A field without an id gets the one that its source and transform had before, or the next free one.
+    """
+    sent = specs.read(update.spec, "spec")
+    schema = draft.current_schema()
+    specs.check_names(sent, schema)
+    specs.check_sources(sent, schema)
+    spec_id = _same_or_next_spec_id(draft, sent)
+    if spec_id in draft.specs:
+        draft.last_added_spec = spec_id if draft.last_added_spec in draft.added_specs else None
+        return
+    field_ids = _field_ids(draft, sent)
+    raw = specs.with_ids(update.spec, spec_id, field_ids, "spec")
+    spec = specs.read(raw, "spec")
+    if draft.format_version < specs.FIRST_VERSION_WITH_FREE_IDS:
+        specs.check_sequential(spec)
+    draft.put("last-partition-id", max(draft.long("last-partition-id"), spec.last_field_id))
+    draft.entries("partition-specs").append(raw)
+    draft.specs[spec_id] = spec
+    draft.last_added_spec = spec_id
+    draft.added_specs.add(spec_id)
+    draft.changed = True
+
+
+def _same_or_next_spec_id(draft: TableDraft, spec: specs.PartitionSpec) -> int:
+    next_id = 0
+    for spec_id, known in draft.specs.items():
+        if known.shape == spec.shape:
+            return spec_id
+        next_id = max(next_id, spec_id + 1)
+    return next_id
+
+
+def _field_ids(draft: TableDraft, spec: specs.PartitionSpec) -> list[int]:
+    """The sent ids, and for fields without one an id that no other field of the table means."""
+    known = {
+        (each.source_id, each.transform.text): each.field_id
+        for known_spec in draft.specs.values()
+        for each in known_spec.fields
+    }
+    taken = {each.field_id for each in spec.fields}
+    free = count(draft.long("last-partition-id") + 1)
+    field_ids = []
+    for each in spec.fields:
+        field_id = each.field_id
+        if field_id is None:
+            field_id = known.get((each.source_id, each.transform.text))
+            if field_id is None or field_id in taken:
+                field_id = next(new_id for new_id in free if new_id not in taken)
+            taken.add(field_id)
+        field_ids.append(field_id)
+    return field_ids
+
+
+def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:
+    """Write new files by this spec; -1 is the one that this commit added last."""
+    spec_id = update.spec_id
+    if spec_id == LAST_ADDED:
+        if draft.last_added_spec is None:
+            raise ValidationFailed("Cannot set last added spec: no spec has been added")
+        spec_id = draft.last_added_spec
+    if spec_id == draft.long("default-spec-id"):
+        return
+    draft.put("default-spec-id", spec_id)
+    draft.changed = draft.layout_changed = True
+
+
+def remove_partition_specs(draft: TableDraft, update: RemovePartitionSpecs) -> None:
+    """Forget specs that no file uses any more; the default one stays."""
+    removed = set(update.spec_ids)
+    if draft.long("default-spec-id") in removed:
+        raise InvalidArgument("Cannot remove the default partition spec")
+    if not removed:
+        return
+    kept = zip(draft.specs, list(draft.entries("partition-specs")), strict=True)
+    draft.entries("partition-specs")[:] = [raw for spec_id, raw in kept if spec_id not in removed]
+    for spec_id in removed:
+        draft.specs.pop(spec_id, None)
+    draft.changed = True
+
+
+def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
+    """Add a sort order, bound to the current schema; one that the table has already is not added again."""
+    order = sort_orders.read(update.sort_order, "sort-order")
+    sort_orders.check_sources(order, draft.current_schema())
+    order_id = _same_or_next_order_id(draft, order)
+    if order_id in draft.orders:
+        draft.last_added_order = order_id if draft.last_added_order in draft.added_orders else None
+        return
+    draft.entries("sort-orders").append(sort_orders.with_id(update.sort_order, order_id, "sort-order"))
+    draft.orders[order_id] = order
+    draft.last_added_order = order_id
+    draft.added_orders.add(order_id)
+    draft.changed = True
+
+
+def _same_or_next_order_id(draft: TableDraft, order: sort_orders.SortOrder) -> int:
+    if order.is_unsorted:
+        return sort_orders.UNSORTED_ID
+    next_id = sort_orders.FIRST_ID
+    for order_id, known in draft.orders.items():
+        if known.fields == order.fields:
+            return order_id
+        next_id = max(next_id, order_id + 1)
+    return next_id
+
+
+def set_default_sort_order(draft: TableDraft, update: SetDefaultSortOrder) -> None:
+    """Write new files in this order; -1 is the one that this commit added last."""
+    order_id = update.sort_order_id
+    if order_id == LAST_ADDED:
+        if draft.last_added_order is None:
+            raise ValidationFailed("Cannot set last added sort order: no sort order has been added")
+        order_id = draft.last_added_order
+    if order_id == draft.long("default-sort-order-id"):
+        return
+    draft.put("default-sort-order-id", order_id)
+    draft.changed = draft.layout_changed = True

@@ -1,0 +1,81 @@
+"""The updates of schemas: add-schema, set-current-schema, remove-schemas."""
+
+from msgspec import Raw
+
+from catalog.iceberg import schemas
+from catalog.iceberg.draft import LAST_ADDED, TableDraft
+from catalog.iceberg.wire import Int32, Wire
+from lakewarden.errors import InvalidArgument, ValidationFailed
+
+
+class AddSchema(Wire):
+    schema: Raw
+
+
+class SetCurrentSchema(Wire):
+    schema_id: Int32
+
+
+class RemoveSchemas(Wire):
+    schema_ids: list[Int32]
+
+
+def add_schema(draft: TableDraft, update: AddSchema) -> None:
+    """Add a schema under the next free id; one that the table has already is not added again.
+
+    `last-column-id` rises to the schema's highest field id and never falls.
+    """
+    schema = schemas.read(update.schema, "schema")
+    schemas.check_size(schema)
+    schemas.check_version(schema, draft.format_version)
+    schema_id = _same_or_next_id(draft, schema)
+    highest = max(draft.long("last-column-id"), schema.highest_field_id)
+    if schema_id in draft.schemas and highest == draft.long("last-column-id"):
+        was_added_here = draft.last_added_schema is not None and schema_id in draft.added_schemas
+        draft.last_added_schema = schema_id if was_added_here else None
+        return
+    draft.put("last-column-id", highest)
+    if schema_id not in draft.schemas:
+        draft.entries("schemas").append(schemas.with_id(update.schema, schema_id, "schema"))
+        draft.schemas[schema_id] = schema
+    draft.last_added_schema = schema_id
+    draft.added_schemas.add(schema_id)
+    draft.changed = True
+
+
+def _same_or_next_id(draft: TableDraft, schema: schemas.Schema) -> int:
+    next_id = draft.long("current-schema-id")
+    for schema_id, known in draft.schemas.items():
+        if known.shape == schema.shape:
+            return schema_id
+        next_id = max(next_id, schema_id + 1)
+    return next_id
+
+
+def set_current_schema(draft: TableDraft, update: SetCurrentSchema) -> None:
+    """Make a schema the current one; -1 is the one that this commit added last."""
+    schema_id = update.schema_id
+    if schema_id == LAST_ADDED:
+        if draft.last_added_schema is None:
+            raise ValidationFailed("Cannot set last added schema: no schema has been added")
+        schema_id = draft.last_added_schema
+    if schema_id == draft.long("current-schema-id"):
+        return
+    if schema_id not in draft.schemas:
+        raise InvalidArgument(f"Cannot set current schema to unknown schema: {schema_id}")
+    draft.put("current-schema-id", schema_id)
+    draft.changed = draft.layout_changed = True
+
+
+def remove_schemas(draft: TableDraft, update: RemoveSchemas) -> None:
+    """Forget schemas that no reader needs any more; the current one stays."""
+    removed = set(update.schema_ids)
+    if draft.long("current-schema-id") in removed:
+        raise InvalidArgument("Cannot remove the current schema")
+    if not removed:
+        return
+    kept = zip(draft.schemas, list(draft.entries("schemas")), strict=True)
+    draft.entries("schemas")[:] = [raw for schema_id, raw in kept if schema_id not in removed]
+    for schema_id in removed:
+        draft.schemas.pop(schema_id, None)
+    draft.changed = True

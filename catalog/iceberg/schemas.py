@@ -1,0 +1,191 @@
+"""A schema as the format defines it: read, checked, indexed, and compared with others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec import Raw
+
+from catalog.iceberg import defaults, wire
+from catalog.iceberg.primitives import Primitive, primitive
+from catalog.iceberg.types import AnyType, ListType, MapType, NestedField, StructType, kind_of
+from catalog.iceberg.wire import Int32, Wire
+from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
+
+FIELD_LIMIT: Final = 10_000
+"""A new schema must have fewer fields than this, nested ones included."""
+MAX_FIELD_ID: Final = 2**31 - 1 - 200
+"""Higher ids are reserved for metadata columns."""
+
+
+class SchemaDocument(Wire, tag_field="type", tag="struct"):
+    fields: list[NestedField]
+    schema_id: Int32 | None = None
+    identifier_field_ids: list[Int32] | None = None
+
+
+_DECODER = wire.decoder(SchemaDocument)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field, list element, map key or map value. `type` is None for a nested one."""
+
+    id: int
+    name: str
+    required: bool
+    kind: str
+    type: Primitive | None
+    parent: int | None
+    initial_default: Any = None
+
+
+@dataclass(slots=True)
+class Schema:
+    """A schema with its indexes: by field id, and by full dotted name.
+
+    `shape` is everything that makes two schemas the same: fields, types, docs, defaults, identifier fields.
+    """
+
+    schema_id: int | None
+    identifier_field_ids: frozenset[int]
+    fields: dict[int, Field] = field(default_factory=dict)
+    ids_by_name: dict[str, int] = field(default_factory=dict)
+    shape: tuple[Any, ...] = ()
+
+    @property
+    def highest_field_id(self) -> int:
+        return max(self.fields, default=0)
+
+    def ancestors(self, field_id: int) -> Iterator[Field]:
+        """The fields that `field_id` is nested in, innermost first."""
+        parent = self.fields[field_id].parent
+        while parent is not None:
+            yield self.fields[parent]
+            parent = self.fields[parent].parent
+
+
+def read(raw: wire.Json, what: str) -> Schema:
+    """Read a schema. BadRequest: wrong shape; InvalidArgument, ValidationFailed: breaks a rule of the format."""
+    document = wire.parse(_DECODER, raw, what)
+    schema = Schema(document.schema_id, frozenset(document.identifier_field_ids or ()))
+    shape = _struct(schema, document.fields, parent=None, path="")
+    schema.shape = (shape, schema.identifier_field_ids)
+    for field_id in sorted(schema.identifier_field_ids):
+        _check_identifier(schema, field_id)
+    return schema
+
+
+def check_version(schema: Schema, format_version: int) -> None:
+    """Refuse types and initial defaults that the table's format version does not know (InvalidArgument)."""
+    problems = []
+    for each in schema.fields.values():
+        if each.type is not None and each.type.since_version > format_version:
+            since = each.type.since_version
+            problems.append(f"Invalid type for {each.name}: {each.type.text} is not supported until v{since}")
+        if each.initial_default is not None and format_version < defaults.SINCE_VERSION:
+            problems.append(
+                f"Invalid initial default for {each.name}: non-null default ({each.initial_default}) "
+                f"is not supported until v{defaults.SINCE_VERSION}",
+            )
+    if problems:
+        raise InvalidArgument(f"Invalid schema for v{format_version}:\n- " + "\n- ".join(problems))
+
+
+def check_size(schema: Schema) -> None:
+    """Refuse a new schema that is too wide to be meant, or whose ids are reserved (BadRequest)."""
+    if len(schema.fields) >= FIELD_LIMIT:
+        raise BadRequest(f"Invalid schema: it has {len(schema.fields)} fields, fewer than {FIELD_LIMIT} are allowed")
+    if schema.highest_field_id > MAX_FIELD_ID:
+        raise InvalidArgument(
+            f"Invalid field id {schema.highest_field_id}: ids above {MAX_FIELD_ID} are reserved for metadata columns",
+        )
+
+
+def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, path: str) -> tuple[Any, ...]:
+    shape = []
+    for each in fields:
+        if not each.name:
+            raise InvalidArgument(f"Invalid column name of field {each.id}: (empty)")
+        name = f"{path}.{each.name}" if path else each.name
+        initial, written = _default(each.initial_default, name), _default(each.write_default, name)
+        made = _add(schema, each.id, name, each.type, required=each.required, parent=parent, initial=initial)
+        for default, member in ((initial, "initial-default"), (written, "write-default")):
+            if default is not None:
+                defaults.check(default, each.type, f"{member} of {name}")
+        inner = _nested(schema, each.type, made)
+        shape.append((each.id, each.name, each.required, inner, each.doc, repr(initial), repr(written)))
+    return ("struct", *shape)
+
+
+def _nested(schema: Schema, kind: AnyType, at: Field) -> Any:  # noqa: ANN401 - a tree of tuples
+    if isinstance(kind, StructType):
+        return _struct(schema, kind.fields, parent=at.id, path=at.name)
+    if isinstance(kind, ListType):
+        name = f"{at.name}.element"
+        required = kind.element_required
+        made = _add(schema, kind.element_id, name, kind.element, required=required, parent=at.id)
+        return ("list", kind.element_id, required, _nested(schema, kind.element, made))
+    if isinstance(kind, MapType):
+        key = _add(schema, kind.key_id, f"{at.name}.key", kind.key, required=True, parent=at.id)
+        inner_key = _nested(schema, kind.key, key)
+        required = kind.value_required
+        made = _add(schema, kind.value_id, f"{at.name}.value", kind.value, required=required, parent=at.id)
+        return ("map", kind.key_id, inner_key, kind.value_id, required, _nested(schema, kind.value, made))
+    return at.type.text if at.type else kind
+
+
+def _add(
+    schema: Schema,
+    field_id: int,
+    name: str,
+    kind: AnyType,
+    *,
+    required: bool,
+    parent: int | None,
+    initial: Any = None,  # noqa: ANN401 - a default value may be of any type
+) -> Field:
+    simple = primitive(kind) if isinstance(kind, str) else None
+    label = simple.name if simple else kind_of(kind)
+    if field_id in schema.fields:
+        other = schema.fields[field_id].name
+        raise InvalidArgument(f"Multiple fields with the id {field_id}: {other} and {name}")
+    if name in schema.ids_by_name:
+        other_id = schema.ids_by_name[name]
+        raise ValidationFailed(f"Invalid schema: multiple fields for name {name}: {other_id} and {field_id}")
+    if required and label == "unknown":
+        raise InvalidArgument(f"Cannot create required field with unknown type: {name}")
+    made = Field(field_id, name, required, label, simple, parent, initial)
+    schema.fields[field_id] = made
+    schema.ids_by_name[name] = field_id
+    return made
+
+
+def _default(raw: Raw, name: str) -> Any:  # noqa: ANN401 - a default value may be of any type
+    return None if raw is wire.NULL else wire.value(raw, f"default of {name}")
+
+
+def _check_identifier(schema: Schema, field_id: int) -> None:
+    found = schema.fields.get(field_id)
+    if found is None:
+        raise InvalidArgument(f"Cannot add fieldId {field_id} as an identifier field: field does not exist")
+    start = f"Cannot add field {found.name} as an identifier field"
+    if found.type is None or found.kind in {"variant", "geometry", "geography"}:
+        raise InvalidArgument(f"{start}: not a primitive type field")
+    if not found.required:
+        raise InvalidArgument(f"{start}: not a required field")
+    if found.kind in {"float", "double"}:
+        raise InvalidArgument(f"{start}: must not be float or double field")
+    for outer in schema.ancestors(field_id):
+        if outer.kind != "struct":
+            raise InvalidArgument(f"{start}: must not be nested in {outer.name}, a {outer.kind}")
+        if not outer.required:
+            raise InvalidArgument(f"{start}: must not be nested in an optional field {outer.name}")
+
+
+def with_id(raw: wire.Json, schema_id: int, what: str) -> Raw:
+    """The schema as it was written, under another `schema-id`."""
+    found = wire.members(raw, what)
+    head = {"type": found.pop("type", Raw(b'"struct"')), "schema-id": wire.dump(schema_id)}
+    found.pop("schema-id", None)
+    return wire.dump(head | found)

@@ -1,0 +1,217 @@
+"""The updates of snapshots and refs."""
+
+from typing import Final
+
+from msgspec import Raw
+
+from catalog.iceberg import wire
+from catalog.iceberg.draft import MAIN, NO_SNAPSHOT, ROW_LINEAGE_SINCE, SnapshotRef, TableDraft
+from catalog.iceberg.snapshots import SnapshotHead
+from catalog.iceberg.statistics import forget_statistics
+from catalog.iceberg.wire import Int32, Int64, Wire
+from lakewarden.errors import BadRequest, InvalidArgument, StaleUpdate, ValidationFailed
+
+_MAX_LONG: Final = 2**63 - 1
+
+
+class SnapshotDocument(Wire):
+    snapshot_id: Int64
+    timestamp_ms: Int64
+    parent_snapshot_id: Int64 | None = None
+    sequence_number: Int64 = 0
+    manifest_list: str | None = None
+    manifests: list[str] | None = None
+    summary: dict[str, str] | None = None
+    schema_id: Int32 | None = None
+    first_row_id: Int64 | None = None
+    added_rows: Int64 | None = None
+    key_id: str | None = None
+
+
+class AddSnapshot(Wire):
+    snapshot: Raw
+
+
+class RemoveSnapshots(Wire):
+    snapshot_ids: list[Int64]
+
+
+class SetSnapshotRef(Wire):
+    ref_name: str
+    snapshot_id: Int64
+    type: str
+    min_snapshots_to_keep: Int32 | None = None
+    max_snapshot_age_ms: Int64 | None = None
+    max_ref_age_ms: Int64 | None = None
+
+
+class RemoveSnapshotRef(Wire):
+    ref_name: str
+
+
+_SNAPSHOT = wire.decoder(SnapshotDocument)
+
+
+def add_snapshot(draft: TableDraft, update: AddSnapshot) -> None:
+    """Append a snapshot. StaleUpdate when it was built on an older state than the table's."""
+    snapshot = wire.parse(_SNAPSHOT, update.snapshot, "snapshot")
+    _check_document(snapshot, draft.format_version)
+    _check_may_add(draft, snapshot)
+    if draft.format_version == 1:
+        if snapshot.sequence_number != 0:
+            raise InvalidArgument(f"Sequence number must be 0 in v1: {snapshot.sequence_number}")
+    else:
+        draft.put("last-sequence-number", snapshot.sequence_number)
+    if draft.format_version >= ROW_LINEAGE_SINCE:
+        _assign_rows(draft, snapshot)
+    head = SnapshotHead(snapshot.snapshot_id, snapshot.timestamp_ms, snapshot.sequence_number)
+    draft.snapshots.add(head, wire.dump(wire.members(update.snapshot, "snapshot")))
+    draft.changed = True
+
+
+def _check_document(snapshot: SnapshotDocument, format_version: int) -> None:
+    if snapshot.snapshot_id == NO_SNAPSHOT:
+        raise InvalidArgument(f"Invalid snapshot id {NO_SNAPSHOT}: it stands for no snapshot")
+    if format_version == 1:
+        if snapshot.manifest_list is None and snapshot.manifests is None:
+            raise BadRequest("snapshot: Object missing required field `manifest-list`")
+    elif snapshot.manifest_list is None:
+        raise BadRequest("snapshot: Object missing required field `manifest-list`")
+    elif snapshot.summary is None:
+        raise BadRequest("snapshot: Object missing required field `summary`")
+    elif "operation" not in snapshot.summary:
+        raise BadRequest("snapshot: Object missing required field `operation` - at `$.summary`")
+    for name, number in (("first-row-id", snapshot.first_row_id), ("added-rows", snapshot.added_rows)):
+        if number is not None and number < 0:
+            raise InvalidArgument(f"Invalid {name} (cannot be negative): {number}")
+    if snapshot.first_row_id is not None and snapshot.added_rows is None:
+        raise InvalidArgument("Invalid added-rows (required when first-row-id is set): null")
+
+
+def _check_may_add(draft: TableDraft, snapshot: SnapshotDocument) -> None:
+    for member, name in (
+        ("schemas", "schema"),
+        ("partition-specs", "partition spec"),
+        ("sort-orders", "sort order"),
+    ):
+        if draft.is_new and not draft.entries(member):
+            raise ValidationFailed(f"Attempting to add a snapshot before a {name} is added")
+    if snapshot.snapshot_id in draft.snapshots.heads:
+        raise ValidationFailed(f"Snapshot already exists for id: {snapshot.snapshot_id}")
+    last = draft.long("last-sequence-number")
+    if draft.format_version == 1 or snapshot.sequence_number > last:
+        return
+    # a snapshot without a parent may repeat the last number, but the table's may not fall
+    if snapshot.parent_snapshot_id is not None or snapshot.sequence_number < last:
+        raise StaleUpdate(
+            f"Cannot add snapshot with sequence number {snapshot.sequence_number} "
+            f"older than last sequence number {last}",
+        )
+
+
+def _assign_rows(draft: TableDraft, snapshot: SnapshotDocument) -> None:
+    """Row lineage: the snapshot's rows get ids from first-row-id on, the next one starts behind them."""
+    if snapshot.first_row_id is None:
+        raise ValidationFailed("Cannot add a snapshot: first-row-id is null")
+    next_row_id = draft.long("next-row-id")
+    if snapshot.first_row_id < next_row_id:
+        raise StaleUpdate(
+            f"Cannot add a snapshot, first-row-id is behind table next-row-id: {snapshot.first_row_id} < {next_row_id}",
+        )
+    # behind the assigned ids even where the snapshot left a gap: next-row-id is above all of them
+    behind = snapshot.first_row_id + (snapshot.added_rows or 0)
+    if behind > _MAX_LONG:
+        raise InvalidArgument(f"Invalid added-rows: row ids end at {_MAX_LONG}, this snapshot's at {behind}")
+    draft.put("next-row-id", behind)
+
+
+def set_snapshot_ref(draft: TableDraft, update: SetSnapshotRef, raw: wire.Json) -> None:
+    """Create or move a branch or tag; moving `main` makes its snapshot the current one and logs it."""
+    _check_retention(update)
+    name, snapshot_id = update.ref_name, update.snapshot_id
+    ref = SnapshotRef(
+        snapshot_id,
+        update.type.lower(),
+        update.min_snapshots_to_keep,
+        update.max_snapshot_age_ms,
+        update.max_ref_age_ms,
+    )
+    if draft.ref(name) == ref:
+        return
+    head = draft.snapshots.heads.get(snapshot_id)
+    if head is None:
+        raise ValidationFailed(f"Cannot set {name} to unknown snapshot: {snapshot_id}")
+    if name == MAIN:
+        _make_current(draft, head)
+    draft.refs[name] = _ref_document(ref, raw)
+    draft.changed = True
+
+
+def _check_retention(update: SetSnapshotRef) -> None:
+    kind = update.type.lower()
+    if kind not in {"branch", "tag"}:
+        raise InvalidArgument(f"Invalid snapshot ref type: {update.type}; it is branch or tag")
+    if update.ref_name == MAIN and kind != "branch":
+        raise ValidationFailed(f"Cannot make {MAIN} a tag: it must be a branch")
+    limits = (
+        ("Min snapshots to keep", "minSnapshotsToKeep", update.min_snapshots_to_keep),
+        ("Max snapshot age", "maxSnapshotAgeMs", update.max_snapshot_age_ms),
+        ("Max reference age", "", update.max_ref_age_ms),
+    )
+    for words, branch_only, number in limits:
+        if number is not None and branch_only and kind == "tag":
+            raise InvalidArgument(f"Tags do not support setting {branch_only}")
+        if number is not None and number <= 0:
+            raise InvalidArgument(f"{words} must be greater than 0, got {number}")
+
+
+def _make_current(draft: TableDraft, head: SnapshotHead) -> None:
+    added_now = head.snapshot_id in draft.snapshots.added_ids
+    at = head.timestamp_ms if added_now else draft.updated_ms
+    draft.current_snapshot_id = head.snapshot_id
+    draft.entries("snapshot-log").append(
+        wire.dump({"timestamp-ms": at, "snapshot-id": head.snapshot_id}),
+    )
+    if added_now:
+        draft.became_main.add(head.snapshot_id)
+
+
+def _ref_document(ref: SnapshotRef, raw: wire.Json) -> Raw:
+    known = wire.members(wire.dump(ref), "ref")
+    sent = wire.members(raw, "set-snapshot-ref")
+    extra = {name: each for name, each in sent.items() if name not in _REF_MEMBERS}
+    return wire.dump(known | extra)
+
+
+_REF_MEMBERS: Final = frozenset(
+    {
+        "action",
+        "ref-name",
+        "snapshot-id",
+        "type",
+        "min-snapshots-to-keep",
+        "max-snapshot-age-ms",
+        "max-ref-age-ms",
+    },
+)
+
+
+def remove_snapshot_ref(draft: TableDraft, update: RemoveSnapshotRef) -> None:
+    """Remove a branch or tag, if there is one; without `main` the table has no current snapshot."""
+    if update.ref_name == MAIN:
+        draft.current_snapshot_id = None
+    if draft.refs.pop(update.ref_name, None) is not None:
+        draft.changed = True
+
+
+def remove_snapshots(draft: TableDraft, update: RemoveSnapshots) -> None:
+    """Remove snapshots with their statistics, and the refs that pointed to them."""
+    gone = draft.snapshots.remove(set(update.snapshot_ids))
+    if not gone:
+        return
+    forget_statistics(draft, gone)
+    for name in list(draft.refs):
+        ref = draft.ref(name)
+        if ref is not None and ref.snapshot_id not in draft.snapshots.heads:
+            remove_snapshot_ref(draft, RemoveSnapshotRef(name))
+    draft.changed = True

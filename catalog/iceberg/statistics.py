@@ -1,0 +1,103 @@
+"""The updates of statistics files and partition statistics files: at most one of each per snapshot."""
+
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from catalog.iceberg import wire
+from catalog.iceberg.draft import TableDraft
+from catalog.iceberg.wire import Int32, Int64, Wire
+
+STATISTICS: Final = "statistics"
+PARTITION_STATISTICS: Final = "partition-statistics"
+
+
+class BlobMetadata(Wire):
+    type: str
+    snapshot_id: Int64
+    sequence_number: Int64
+    fields: list[Int32]
+    properties: dict[str, str] | None = None
+
+
+class StatisticsFile(Wire):
+    snapshot_id: Int64
+    statistics_path: str
+    file_size_in_bytes: Int64
+    file_footer_size_in_bytes: Int64
+    blob_metadata: list[BlobMetadata]
+
+
+class PartitionStatisticsFile(Wire):
+    snapshot_id: Int64
+    statistics_path: str
+    file_size_in_bytes: Int64
+
+
+class SetStatistics(Wire):
+    statistics: Raw
+
+
+class RemoveStatistics(Wire):
+    snapshot_id: Int64
+
+
+class SetPartitionStatistics(Wire):
+    partition_statistics: Raw
+
+
+class RemovePartitionStatistics(Wire):
+    snapshot_id: Int64
+
+
+class _OfSnapshot(Wire):
+    snapshot_id: int
+
+
+_STATISTICS = wire.decoder(StatisticsFile)
+_PARTITION_STATISTICS = wire.decoder(PartitionStatisticsFile)
+_OF_SNAPSHOT = msgspec.json.Decoder(_OfSnapshot)
+
+
+def set_statistics(draft: TableDraft, update: SetStatistics) -> None:
+    """Set a snapshot's statistics file, in place of the one that it had."""
+    found = wire.parse(_STATISTICS, update.statistics, STATISTICS)
+    _set(draft, STATISTICS, found.snapshot_id, update.statistics)
+
+
+def set_partition_statistics(draft: TableDraft, update: SetPartitionStatistics) -> None:
+    """Set a snapshot's partition statistics file, in place of the one that it had."""
+    found = wire.parse(_PARTITION_STATISTICS, update.partition_statistics, PARTITION_STATISTICS)
+    _set(draft, PARTITION_STATISTICS, found.snapshot_id, update.partition_statistics)
+
+
+def remove_statistics(draft: TableDraft, update: RemoveStatistics) -> None:
+    """Remove a snapshot's statistics file, if it has one."""
+    _forget(draft, STATISTICS, {update.snapshot_id})
+
+
+def remove_partition_statistics(draft: TableDraft, update: RemovePartitionStatistics) -> None:
+    """Remove a snapshot's partition statistics file, if it has one."""
+    _forget(draft, PARTITION_STATISTICS, {update.snapshot_id})
+
+
+def forget_statistics(draft: TableDraft, snapshot_ids: Collection[int]) -> None:
+    """Remove the files of both kinds of snapshots that are gone."""
+    _forget(draft, STATISTICS, snapshot_ids)
+    _forget(draft, PARTITION_STATISTICS, snapshot_ids)
+
+
+def _set(draft: TableDraft, member: str, snapshot_id: int, raw: Raw) -> None:
+    _forget(draft, member, {snapshot_id})
+    draft.entries(member).append(wire.dump(wire.members(raw, member)))
+    draft.changed = True
+
+
+def _forget(draft: TableDraft, member: str, snapshot_ids: Collection[int]) -> None:
+    entries = draft.entries(member)
+    kept = [each for each in entries if _OF_SNAPSHOT.decode(each).snapshot_id not in snapshot_ids]
+    if len(kept) != len(entries):
+        entries[:] = kept
+        draft.changed = True

@@ -1,0 +1,161 @@
+"""The updates of the table itself: uuid, format version, location, properties, encryption keys."""
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from catalog.iceberg import wire
+from catalog.iceberg.draft import NEWEST_FORMAT, TableDraft
+from catalog.iceberg.wire import Int32, Wire
+from lakewarden.errors import BadRequest, InvalidArgument
+
+KEYS: Final = "encryption-keys"
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class AssignUuid(Wire):
+    uuid: str
+
+
+class UpgradeFormatVersion(Wire):
+    format_version: Int32
+
+
+class SetLocation(Wire):
+    location: str
+
+
+class SetProperties(Wire):
+    """`updated` is how the first clients wrote `updates`."""
+
+    updates: dict[str, str] | None = None
+    updated: dict[str, str] | None = None
+
+
+class RemoveProperties(Wire):
+    """`removed` is how the first clients wrote `removals`."""
+
+    removals: list[str] | None = None
+    removed: list[str] | None = None
+
+
+class EncryptedKey(Wire):
+    key_id: str
+    encrypted_key_metadata: bytes
+    encrypted_by_id: str | None = None
+    properties: dict[str, str] | None = None
+
+
+class AddEncryptionKey(Wire):
+    encryption_key: Raw
+
+
+class RemoveEncryptionKey(Wire):
+    key_id: str
+
+
+class _Keyed(Wire):
+    key_id: str
+
+
+_KEY = wire.decoder(EncryptedKey)
+_KEYED = msgspec.json.Decoder(_Keyed)
+
+
+def check_uuid(uuid: str) -> None:
+    """Refuse what is not a UUID in its usual spelling (InvalidArgument)."""
+    if _UUID.fullmatch(uuid) is None:
+        raise InvalidArgument(f"Invalid uuid: {uuid}; 36 characters as in 9c12d441-03fe-4693-9a96-a0705ddf69c1")
+
+
+def clean_location(location: str) -> str:
+    """A location without slashes at its end; InvalidArgument when it is empty."""
+    if not location:
+        raise InvalidArgument("Invalid location: (empty)")
+    while location.endswith("/") and not location.endswith("://"):
+        location = location[:-1]
+    return location
+
+
+def check_format_version(version: int) -> None:
+    """Refuse a format version that cannot be written here (InvalidArgument)."""
+    if not 1 <= version <= NEWEST_FORMAT:
+        raise InvalidArgument(f"Unsupported format version: v{version} (supported: v1 to v{NEWEST_FORMAT})")
+
+
+def assign_uuid(draft: TableDraft, update: AssignUuid) -> None:
+    check_uuid(update.uuid)
+    if draft.text("table-uuid") != update.uuid:
+        draft.put("table-uuid", update.uuid)
+        draft.changed = True
+
+
+def upgrade_format_version(draft: TableDraft, update: UpgradeFormatVersion) -> None:
+    """Raise the format version; what the new one asks for is added when the document is finished."""
+    version = update.format_version
+    if version > NEWEST_FORMAT:
+        raise InvalidArgument(
+            f"Cannot upgrade table to unsupported format version: v{version} (supported: v{NEWEST_FORMAT})",
+        )
+    if version < draft.format_version:
+        raise InvalidArgument(f"Cannot downgrade v{draft.format_version} table to v{version}")
+    if version != draft.format_version:
+        draft.put("format-version", version)
+        draft.changed = True
+
+
+def set_location(draft: TableDraft, update: SetLocation) -> None:
+    location = clean_location(update.location)
+    if draft.text("location") != location:
+        draft.put("location", location)
+        draft.changed = True
+
+
+def property_updates(update: SetProperties) -> dict[str, str]:
+    """What to set, under either of its names; BadRequest when it has neither."""
+    found = update.updates if update.updates is not None else update.updated
+    if found is None:
+        raise BadRequest("Object missing required field `updates`")
+    return found
+
+
+def property_removals(update: RemoveProperties) -> list[str]:
+    """What to remove, under either of its names; BadRequest when it has neither."""
+    found = update.removals if update.removals is not None else update.removed
+    if found is None:
+        raise BadRequest("Object missing required field `removals`")
+    return found
+
+
+def set_properties(draft: TableDraft, update: SetProperties) -> None:
+    if found := property_updates(update):
+        draft.properties.update(found)
+        draft.changed = True
+
+
+def remove_properties(draft: TableDraft, update: RemoveProperties) -> None:
+    """Remove properties; those that the table does not have are ignored."""
+    if found := property_removals(update):
+        for name in found:
+            draft.properties.pop(name, None)
+        draft.changed = True
+
+
+def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:
+    """Add a key; one with an id that the table has already is not added again."""
+    key = wire.parse(_KEY, update.encryption_key, "encryption-key")
+    if any(_KEYED.decode(each).key_id == key.key_id for each in draft.entries(KEYS)):
+        return
+    draft.entries(KEYS).append(wire.dump(wire.members(update.encryption_key, "encryption-key")))
+    draft.changed = True
+
+
+def remove_encryption_key(draft: TableDraft, update: RemoveEncryptionKey) -> None:
+    """Remove a key, if there is one of this id."""
+    keys = draft.entries(KEYS)
+    kept = [each for each in keys if _KEYED.decode(each).key_id != update.key_id]
+    if len(kept) != len(keys):
+        keys[:] = kept
+        draft.changed = True

@@ -1,0 +1,155 @@
+"""Table metadata: the immutable document, creating one, and committing changes to one.
+
+The catalog's services call this module and no other of the engine for tables.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from catalog.iceberg import creation, reading
+from catalog.iceberg.draft import TableDraft, current_snapshot_id
+from catalog.iceberg.finish import finish
+from catalog.iceberg.requirements import check_table, is_create
+from catalog.iceberg.snapshots import Snapshots
+from catalog.iceberg.updates import apply_all, first_format_version
+from catalog.iceberg.wire import Json, Members, compact
+
+DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
+
+_MEMBERS = msgspec.json.Decoder(Members)
+_TEXT = msgspec.json.Decoder(str)
+_INT = msgspec.json.Decoder(int)
+_TEXTS = msgspec.json.Decoder(dict[str, str])
+
+
+class _LoggedFile(msgspec.Struct, rename="kebab"):
+    metadata_file: str
+
+
+class _Ref(msgspec.Struct, rename="kebab"):
+    snapshot_id: int
+
+
+_LOGGED_FILES = msgspec.json.Decoder(list[_LoggedFile])
+_REFS = msgspec.json.Decoder(dict[str, _Ref])
+
+
+class TableMetadata:
+    """One version of a table's metadata (spec "Table Metadata"), immutable; members are decoded when asked for."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "TableMetadata":
+        """Open a document that this engine wrote: one scan, no checks."""
+        return cls(_MEMBERS.decode(raw))
+
+    @classmethod
+    def read_file(cls, raw: bytes) -> "TableMetadata":
+        """Open a metadata file that others wrote, gzip or plain; ValidationFailed says what is wrong with it.
+
+        Members that older versions of the format leave out are filled in.
+        """
+        return cls(reading.table_members(raw))
+
+    def encode(self) -> bytes:
+        """The document as JSON; members that no commit touched are byte for byte what they were."""
+        return compact(self._members)
+
+    @property
+    def uuid(self) -> str:
+        return _TEXT.decode(self._members["table-uuid"])
+
+    @property
+    def location(self) -> str:
+        """The table's base location, without a slash at its end."""
+        return _TEXT.decode(self._members["location"])
+
+    @property
+    def format_version(self) -> int:
+        return _INT.decode(self._members["format-version"])
+
+    @property
+    def last_updated_ms(self) -> int:
+        """When this version was made, in milliseconds since 1970."""
+        return _INT.decode(self._members["last-updated-ms"])
+
+    @property
+    def current_snapshot_id(self) -> int | None:
+        return current_snapshot_id(self._members)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """A copy of the table's properties."""
+        return _TEXTS.decode(self._members["properties"])
+
+    @property
+    def metadata_files(self) -> list[str]:
+        """The locations in the metadata log, oldest first."""
+        return [each.metadata_file for each in _LOGGED_FILES.decode(self._members["metadata-log"])]
+
+    def with_referenced_snapshots_only(self) -> "TableMetadata":
+        """The document for `snapshots=refs`: only the snapshots that a branch or tag points to."""
+        snapshots = Snapshots(self._members["snapshots"])
+        snapshots.retain({each.snapshot_id for each in _REFS.decode(self._members["refs"]).values()})
+        return TableMetadata(self._members | {"snapshots": snapshots.encode()})
+
+    def open(self, *, now_ms: int) -> TableDraft:
+        """A draft to change this document by."""
+        return TableDraft(self._members, now_ms=now_ms)
+
+
+def create(request: bytes, *, uuid: str, location: str, now_ms: int) -> TableMetadata:
+    """Make the first document of the table that the body of a createTable asks for.
+
+    Field ids are assigned anew from 1, partition field ids from 1000. `location` is where the caller puts the
+    table, `now_ms` is in milliseconds since 1970. BadRequest, InvalidArgument, ValidationFailed as the request errs.
+    """
+    draft = creation.new_table(request, uuid=uuid, location=location, now_ms=now_ms)
+    return TableMetadata(finish(draft, base_location=None))
+
+
+def requirement_is_create(requirements: Sequence[Json]) -> bool:
+    """Tell whether a commit creates its table (assert-create); InvalidArgument if it requires more than that."""
+    return is_create(requirements)
+
+
+def commit(
+    base: TableMetadata | None,
+    requirements: Sequence[Json],
+    updates: Sequence[Json],
+    *,
+    base_location: str | None,
+    now_ms: int,
+    new_uuid: str,
+) -> TableMetadata:
+    """Check requirements, then apply updates; `base` itself comes back when they change nothing.
+
+    `base` None creates a table from its updates, as `new_uuid` unless they assign one. `base_location` is the
+    metadata file of `base`, which goes into the metadata log. Errors: CommitFailed for a requirement, StaleUpdate
+    for a snapshot that came too late, BadRequest for shape, InvalidArgument and ValidationFailed for rules.
+    """
+    if base is None:
+        check_table(None, requirements)
+        version = first_format_version(updates)
+        empty = creation.empty_table(creation.DEFAULT_FORMAT_VERSION if version is None else version, uuid=new_uuid)
+        draft = TableDraft(empty, now_ms=now_ms, is_new=True)
+    else:
+        draft = base.open(now_ms=now_ms)
+        check_table(draft, requirements)
+    apply_all(draft, updates)
+    if base is not None and not draft.changed:
+        return base
+    return TableMetadata(finish(draft, base_location=base_location))
+
+
+def removed_metadata_files(base: TableMetadata, new: TableMetadata) -> list[str]:
+    """The files that fell off the metadata log and that the table's properties say to delete then, oldest first."""
+    if new.properties.get(DELETE_AFTER_COMMIT, "false").lower() != "true":
+        return []
+    kept = set(new.metadata_files)
+    return [each for each in base.metadata_files if each not in kept]

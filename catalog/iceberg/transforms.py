@@ -1,0 +1,62 @@
+"""Transforms of partition and sort fields: their spelling, and which source types each takes."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from lakewarden.errors import InvalidArgument
+
+_WITH_WIDTH = re.compile(r"(\w+)\[(\d+)\]")
+_DAYS: Final = frozenset({"date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
+_HOURS: Final = _DAYS - {"date"}
+_TRUNCATE: Final = frozenset({"int", "long", "decimal", "string", "binary"})
+_BUCKET: Final = _DAYS | _TRUNCATE | {"time", "fixed", "uuid"}
+_NOT_IDENTITY: Final = frozenset({"variant", "geometry", "geography"})
+_SOURCES: Final = {
+    "bucket": _BUCKET,
+    "truncate": _TRUNCATE,
+    "year": _DAYS,
+    "month": _DAYS,
+    "day": _DAYS,
+    "hour": _HOURS,
+}
+_WIDTH_NAMES: Final = {"bucket": "number of buckets", "truncate": "truncate width"}
+_MAX_WIDTH: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A transform. `text` is its normal spelling; two are equal when their texts are."""
+
+    name: str
+    text: str
+
+    @property
+    def is_void(self) -> bool:
+        """True for the transform that always gives null: it takes any source, even a dropped column."""
+        return self.name == "void"
+
+    def takes(self, type_name: str) -> bool:
+        """Tell whether a column of this primitive type can be transformed so (table "Partition Transforms")."""
+        if self.name == "identity":
+            return type_name not in _NOT_IDENTITY
+        # a transform that this server does not know is kept as it is: a newer engine may understand it
+        sources = _SOURCES.get(self.name)
+        return sources is None or type_name in sources
+
+
+@lru_cache(maxsize=256)
+def transform(text: str) -> Transform:
+    """Parse a transform; unknown ones are kept, a width of known ones must be positive (InvalidArgument)."""
+    if found := _WITH_WIDTH.fullmatch(text):
+        name, width = found[1].lower(), int(found[2])
+        if name in _WIDTH_NAMES:
+            if not 0 < width <= _MAX_WIDTH:
+                raise InvalidArgument(f"Invalid {_WIDTH_NAMES[name]}: {width} (must be 1 to {_MAX_WIDTH})")
+            return Transform(name, f"{name}[{width}]")
+    lower = text.lower()
+    if lower in _WIDTH_NAMES:
+        raise InvalidArgument(f"Invalid transform {text}: it needs a width, as in {lower}[16]")
+    known = lower in _SOURCES or lower in {"identity", "void"}
+    return Transform(lower, lower) if known else Transform("", text)

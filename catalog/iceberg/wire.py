@@ -1,0 +1,102 @@
+"""Reads JSON that others wrote: exact numbers, bounded depth, errors that name the member.
+
+Everything that parses a request, a foreign metadata file or a stored document goes through here.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw
+
+from lakewarden.errors import BadRequest
+
+T = TypeVar("T")
+
+Json: TypeAlias = bytes | Raw
+"""One JSON value as it was written."""
+Members: TypeAlias = dict[str, Raw]
+"""The members of a JSON object, each as it was written: what nobody opens survives exactly."""
+
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+MAX_DEPTH: Final = 100
+"""Levels of arrays and objects in a value; a struct within a struct takes three."""
+NULL: Final = Raw(b"null")
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_INNERMOST = re.compile(rb"\[\]|\{\}")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_MEMBERS = msgspec.json.Decoder(Members)
+_LIST = msgspec.json.Decoder(list[Raw])
+_ANY = msgspec.json.Decoder()
+_encode = msgspec.json.Encoder().encode
+
+
+class Wire(msgspec.Struct, rename="kebab"):
+    """Base of the typed views on a JSON object: kebab-case members, others are ignored."""
+
+
+def decoder(shape: Callable[..., T]) -> msgspec.json.Decoder[T]:
+    """Build a decoder for one wire type; do it once, at import."""
+    return msgspec.json.Decoder(shape)
+
+
+def parse(decoder: msgspec.json.Decoder[T], raw: Json, what: str) -> T:
+    """Decode `raw`; `what` names it for the caller, who gets a BadRequest for anything that does not fit."""
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"{what}: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"{what} is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise BadRequest(f"{what} is nested too deeply: at most {MAX_DEPTH} levels are allowed") from error
+
+
+def members(raw: Json, what: str) -> Members:
+    """Open a JSON object one level deep."""
+    return parse(_MEMBERS, raw, what)
+
+
+def items(raw: Json, what: str) -> list[Raw]:
+    """Open a JSON array one level deep."""
+    return parse(_LIST, raw, what)
+
+
+def value(raw: Json, what: str) -> Any:  # noqa: ANN401 - any JSON value is what it reads
+    """Decode a whole value into plain Python."""
+    return parse(_ANY, raw, what)
+
+
+def is_null(raw: Json) -> bool:
+    """Tell whether a member is absent (its default is `NULL`) or null."""
+    return raw is NULL or bytes(raw) == b"null"
+
+
+def dump(data: object) -> Raw:
+    """Write plain data, wire types and what was kept raw as one JSON value."""
+    return Raw(_encode(data))
+
+
+def compact(data: object) -> bytes:
+    """Write like `dump`, as the bytes themselves."""
+    return _encode(data)
+
+
+def check_text(raw: Json, what: str) -> None:
+    """Refuse what a later reader could choke on: bytes that are not UTF-8, bottomless nesting."""
+    text = bytes(raw)
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{what} is not valid UTF-8: {error}") from error
+    if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
+        return
+    skeleton = _STRINGS.sub(b"", text).translate(None, _NOT_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        skeleton = _INNERMOST.sub(b"", skeleton)
+    if skeleton:
+        raise BadRequest(f"{what} is nested too deeply: at most {MAX_DEPTH} levels are allowed")

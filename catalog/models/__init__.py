@@ -1,0 +1,7 @@
+"""Namespaces, and the tables and views in them."""
+
+from catalog.models.metrics import MetricsReport
+from catalog.models.namespace import Namespace
+from catalog.models.tabular import Tabular, TabularDocument
+
+__all__ = ["MetricsReport", "Namespace", "Tabular", "TabularDocument"]

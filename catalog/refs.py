@@ -1,0 +1,36 @@
+"""References as the API writes them: a path of names in a warehouse, and a name in a namespace."""
+
+from dataclasses import dataclass
+
+SEPARATOR = "\x1f"
+"""Between the names of a path in a URL (`%1F`), also what the config answer advertises."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRef:
+    """`warehouse` is the path's `{prefix}`; `path` has one name or more, outermost first."""
+
+    warehouse: str
+    path: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, prefix: str, namespace: str) -> "NamespaceRef":
+        return cls(prefix, tuple(namespace.split(SEPARATOR)))
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class TabularRef:
+    """A table's or view's name in a namespace."""
+
+    namespace: NamespaceRef
+    name: str
+
+    @classmethod
+    def parse(cls, prefix: str, namespace: str, name: str) -> "TabularRef":
+        return cls(NamespaceRef.parse(prefix, namespace), name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.name}"

@@ -1,0 +1,61 @@
+"""Where tables and views may lie: inside their warehouse, apart from each other, in an empty place."""
+
+import zlib
+from uuid import UUID
+
+from django.db import connection
+
+from catalog.models import Namespace, Tabular
+from lakewarden import backends
+from lakewarden.errors import AlreadyExists, InvalidArgument
+from lakewarden.storage.interface import Storage, StorageError
+from lakewarden.storage.profiles import SCHEME, local_path
+from tenants.models import Warehouse
+
+
+def default_location(namespace: Namespace, tabular_id: UUID) -> str:
+    """Below the namespace's own `location` when it has one, else below the warehouse's; never reused."""
+    base = namespace.properties.get("location")
+    return f"{inside(namespace.warehouse, base) if base else namespace.warehouse.location}/{tabular_id}"
+
+
+def inside(warehouse: Warehouse, location: str) -> str:
+    """`location` in its normal form; raises InvalidArgument when it is not inside the warehouse."""
+    try:
+        normal = SCHEME + local_path(location).rstrip("/")
+    except StorageError as error:
+        raise InvalidArgument(f"Invalid location: {error}; the warehouse lies at {warehouse.location}") from error
+    if "//" in normal.removeprefix(SCHEME) or "/./" in normal + "/":
+        raise InvalidArgument(f"Invalid location {location!r}: it holds '//' or '/./'")
+    if not normal.startswith(warehouse.location + "/"):
+        raise InvalidArgument(f"Invalid location {location!r}: it is not inside the warehouse at {warehouse.location}")
+    return normal
+
+
+def ensure_empty(warehouse: Warehouse, location: str) -> None:
+    """Raises InvalidArgument when files lie there already."""
+    if not storage_of(warehouse).is_empty(location):
+        raise InvalidArgument(f"The location {location} is not empty: a new table needs a place of its own")
+
+
+def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: UUID | None = None) -> None:
+    """Raises AlreadyExists when another table or view lies at, in or around `location`.
+
+    Part of the transaction that takes the location. Places chosen by callers exclude every other creation in the
+    warehouse meanwhile (`exclusive`); generated ones cannot meet each other and share the lock.
+    """
+    key = zlib.crc32(warehouse.id.bytes)
+    lock = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
+    with connection.cursor() as cursor:
+        cursor.execute(f"select {lock}(%s, %s)", [0x10C8, key - (1 << 31)])
+    others = Tabular.objects.overlapping(warehouse.id, location)
+    if but is not None:
+        others = others.exclude(id=but)
+    if others.exists():
+        raise AlreadyExists(
+            f"The location {location} overlaps another table's or view's: each needs a place of its own"
+        )
+
+
+def storage_of(warehouse: Warehouse) -> Storage:
+    return backends.storage(warehouse.profile)

@@ -1,0 +1,76 @@
+"""Metadata files in the warehouse: named, written, read and, when surely unused, removed."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from django.db import IntegrityError
+from isal import igzip
+
+from catalog.services.locations import storage_of
+from lakewarden.errors import (
+    CommitStateUnknown,
+    InvalidArgument,
+    LakewardenError,
+    Unavailable,
+    ValidationFailed,
+)
+from lakewarden.ids import new_id
+from lakewarden.storage.interface import FileMissing, StorageError
+from tenants.models import Warehouse
+
+logger = logging.getLogger(__name__)
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+
+
+def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int, properties: Mapping[str, str]) -> str:
+    """Write version `version` of the metadata of the table at `location`; returns the file's location.
+
+    Honours `write.metadata.compression-codec` (none, gzip). Raises Unavailable when the storage fails.
+    """
+    codec = properties.get("write.metadata.compression-codec", "none").lower()
+    if codec not in {"none", "gzip"}:
+        raise InvalidArgument(f"Invalid write.metadata.compression-codec {codec!r}: none or gzip is expected")
+    suffix = ".gz.metadata.json" if codec == "gzip" else ".metadata.json"
+    target = f"{location}/metadata/{version:05d}-{new_id()}{suffix}"
+    content = igzip.compress(metadata, 1) if codec == "gzip" else metadata
+    try:
+        storage_of(warehouse).write_new(target, content)
+    except StorageError as error:
+        raise Unavailable(
+            f"The metadata could not be written, nothing was changed: {error}", retry_after_s=5
+        ) from error
+    return target
+
+
+def read(warehouse: Warehouse, location: str) -> bytes:
+    """A whole metadata file, as it lies there; raises ValidationFailed when there is none or it cannot be read."""
+    try:
+        return storage_of(warehouse).read(location, limit=MAX_FILE_BYTES)
+    except FileMissing as error:
+        raise ValidationFailed(f"Metadata file does not exist: {location}") from error
+    except StorageError as error:
+        raise ValidationFailed(f"Metadata file cannot be read: {error}") from error
+
+
+@contextmanager
+def discarding(warehouse: Warehouse, *written: str) -> Iterator[None]:
+    """Remove the files `written` when what is inside fails for certain; never after an outcome that is unknown."""
+    try:
+        yield
+    except CommitStateUnknown:
+        raise
+    except (LakewardenError, IntegrityError):
+        discard(warehouse, written)
+        raise
+
+
+def discard(warehouse: Warehouse, locations: Sequence[str]) -> None:
+    """Remove files that nothing points to; what fails stays behind and is logged, it does no harm."""
+    store = storage_of(warehouse)
+    for location in locations:
+        try:
+            store.delete(location)
+        except StorageError as error:
+            logger.warning("A metadata file that is not used could not be removed: %s", error)

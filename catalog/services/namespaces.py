@@ -1,0 +1,136 @@
+"""Namespaces: create, list, change, drop."""
+
+from collections.abc import Mapping, Sequence
+
+from django.db import IntegrityError
+from django.db.models import F, ProtectedError
+from django.utils import timezone
+
+from catalog.models import Namespace
+from catalog.models.namespace import path_key
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import (
+    AlreadyExists,
+    InvalidArgument,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    Unprocessable,
+)
+from lakewarden.events.changes import Change, record
+from lakewarden.ids import new_id
+from lakewarden.names import check_name, match_key
+from lakewarden.paging import Page
+from lakewarden.transactions import changing
+from tenants.models import Warehouse
+
+MAX_DEPTH = 16
+
+
+def create(
+    parent: Granted[Warehouse] | Granted[Namespace], path: Sequence[str], properties: Mapping[str, str]
+) -> Namespace:
+    """Create the namespace `path`, whose parent (or warehouse, for a top one) is granted.
+
+    Raises InvalidArgument for a name that cannot be, AlreadyExists when it is there (without regard to case).
+    """
+    _check_path(path)
+    check_properties(properties)
+    above = parent.target if isinstance(parent.target, Namespace) else None
+    warehouse = above.warehouse if above else parent.target
+    assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
+    identifier = new_id()
+    namespace = Namespace(
+        id=identifier,
+        warehouse=warehouse,
+        parent=above,
+        path=[*(above.path if above else []), path[-1]],
+        path_key=path_key(path),
+        name_key=match_key(path[-1]),
+        lineage=[*(above.lineage if above else []), identifier],
+        properties=dict(properties),
+    )
+    try:
+        with changing():
+            namespace.save(force_insert=True)
+            record(_change("createNamespace", namespace), parent.context)
+    except IntegrityError as error:
+        if "foreign key" in str(error):
+            raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(path[:-1])}") from error
+        raise AlreadyExists(f"Namespace already exists: {'.'.join(path)}") from error
+    return namespace
+
+
+def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tuple[list[list[str]], str | None]:
+    """Paths of the direct children, and the key behind which the next page starts (None: no more)."""
+    above = parent.target if isinstance(parent.target, Namespace) else None
+    warehouse_id = above.warehouse_id if above else parent.target.id
+    rows = Namespace.objects.children(warehouse_id, above)
+    if page.after is not None:
+        rows = rows.filter(name_key__gt=page.after)
+    if page.size is None:
+        return list(rows.values_list("path", flat=True)), None
+    found = list(rows.values_list("path", "name_key")[: page.size + 1])
+    shown = found[: page.size]
+    return [path for path, _ in shown], shown[-1][1] if len(found) > page.size else None
+
+
+def update_properties(
+    granted: Granted[Namespace], *, removals: Sequence[str], updates: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Remove and set properties; returns the keys `updated`, `removed` and (asked to remove, but not there) `missing`.
+
+    Raises Unprocessable when a key is in both lists.
+    """
+    both = sorted(set(removals) & set(updates))
+    if both:
+        raise Unprocessable(f"Invalid property changes: {', '.join(both)} is both removed and updated")
+    check_properties(updates)
+    with changing():
+        namespace = Namespace.objects.select_for_update(of=("self",)).filter(id=granted.target.id).first()
+        if namespace is None:
+            raise NoSuchNamespace(f"Namespace does not exist: {granted.target}")
+        before = namespace.properties
+        removed = [key for key in dict.fromkeys(removals) if key in before]
+        kept = {key: value for key, value in before.items() if key not in set(removed)}
+        namespace.properties = {**kept, **updates}
+        namespace.version = F("version") + 1
+        namespace.updated_at = timezone.now()
+        namespace.save(update_fields=["properties", "version", "updated_at"])
+        changed = {"updated": list(updates), "removed": removed}
+        record(_change("updateNamespaceProperties", granted.target, **changed), granted.context)
+    missing = [key for key in dict.fromkeys(removals) if key not in before]
+    return {**changed, "missing": missing}
+
+
+def drop(granted: Granted[Namespace]) -> None:
+    """Drop an empty namespace; raises NamespaceNotEmpty."""
+    namespace = granted.target
+    try:
+        with changing():
+            record(_change("dropNamespace", namespace), granted.context)
+            deleted, _ = Namespace.objects.filter(id=namespace.id).delete()
+            if not deleted:
+                raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
+    except (ProtectedError, IntegrityError) as error:
+        raise NamespaceNotEmpty(f"Namespace {namespace} is not empty. Drop what it holds first") from error
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Raises InvalidArgument for text that the database cannot keep."""
+    for key, value in properties.items():
+        if "\x00" in key or "\x00" in value:
+            raise InvalidArgument(f"Invalid property {key!r}: the character U+0000 cannot be kept")
+
+
+def _check_path(path: Sequence[str]) -> None:
+    if not path:
+        raise InvalidArgument("Invalid namespace: the list of names is empty")
+    if len(path) > MAX_DEPTH:
+        raise InvalidArgument(f"Invalid namespace: {len(path)} levels, at most {MAX_DEPTH} are allowed")
+    for name in path:
+        check_name(name, what="namespace")
+
+
+def _change(kind: str, namespace: Namespace, **data: object) -> Change:
+    plain = {"namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), **data}
+    return Change(kind, "namespace", str(namespace.id), namespace.warehouse.project_id, plain)

@@ -1,0 +1,153 @@
+"""Tables: create, stage, load, commit, register. What they share with views is in `tabulars`."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+import msgspec
+
+from catalog.iceberg import tables as engine
+from catalog.models import Namespace, Tabular
+from catalog.services import locations, metadata_files, pointer, tabulars
+from catalog.services.pointer import NewMetadata, Stored
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import ValidationFailed
+from lakewarden.ids import new_id
+
+_TABLE = Tabular.Kind.TABLE
+
+
+class CreateTable(msgspec.Struct, rename="kebab"):
+    """The members of a create request that the catalog itself reads; the engine reads the rest."""
+
+    name: str
+    location: str | None = None
+    stage_create: bool = False
+
+
+class CommitTable(msgspec.Struct):
+    requirements: list[msgspec.Raw]
+    updates: list[msgspec.Raw]
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Stored:
+    """Create a table from the whole request `body`.
+
+    Raises AlreadyExists for a taken name or an overlapping location, InvalidArgument for a location outside the
+    warehouse or not empty, and whatever is wrong with the schema, spec or order.
+    """
+    identifier, metadata = _first_metadata(namespace, request, body)
+    return tabulars.insert(
+        namespace,
+        request.name,
+        _TABLE,
+        _new(metadata),
+        identifier=identifier,
+        event="createTable",
+        exclusive=request.location is not None,
+    )
+
+
+def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> bytes:
+    """The metadata that `create` would store; nothing is stored or reserved (the commit decides)."""
+    _, metadata = _first_metadata(namespace, request, body)
+    return metadata.encode()
+
+
+def _first_metadata(
+    namespace: Granted[Namespace], request: CreateTable, body: bytes
+) -> tuple[UUID, engine.TableMetadata]:
+    target = namespace.target
+    tabulars.check_free(target, request.name, _TABLE)
+    identifier = new_id()
+    if request.location is None:
+        location = locations.default_location(target, identifier)
+    else:
+        location = locations.inside(target.warehouse, request.location)
+        locations.ensure_empty(target.warehouse, location)
+    metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
+    return identifier, metadata
+
+
+def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> Stored:
+    """Finish a staged creation (requirement `assert-create`); raises AlreadyExists when the name is taken meanwhile."""
+    target = namespace.target
+    tabulars.check_free(target, name, _TABLE)
+    identifier = new_id()
+    metadata = engine.commit(
+        None, commit.requirements, commit.updates, base_location=None, now_ms=now_ms(), new_uuid=str(identifier)
+    )
+    new = _new(metadata)
+    locations.inside(target.warehouse, new.location)
+    return tabulars.insert(namespace, name, _TABLE, new, identifier=identifier, event="createTable", exclusive=True)
+
+
+def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
+    """Apply updates whose requirements hold; no change keeps the metadata file.
+
+    Raises CommitFailed when a requirement does not hold, StaleUpdate for a snapshot built on an older state.
+    """
+
+    def compute(base: Stored) -> NewMetadata | None:
+        before = engine.TableMetadata.decode(base.metadata)
+        after = engine.commit(
+            before,
+            request.requirements,
+            request.updates,
+            base_location=base.tabular.metadata_location,
+            now_ms=now_ms(),
+            new_uuid=before.uuid,
+        )
+        return None if after is before else _new(after, obsolete=engine.removed_metadata_files(before, after))
+
+    return pointer.commit(granted, compute, event="updateTable")
+
+
+def register(
+    namespace: Granted[Namespace], name: str, metadata_location: str, *, replacing: Granted[Tabular] | None
+) -> Stored:
+    """Make an existing metadata file a table; `replacing` is the table of that name that it takes the place of.
+
+    Raises ValidationFailed for a file that is missing or no table metadata, InvalidArgument for one outside the
+    warehouse, AlreadyExists for a taken name or location.
+    """
+    target = namespace.target
+    if replacing is None:
+        tabulars.check_free(target, name, _TABLE)
+    file = locations.inside(target.warehouse, metadata_location)
+    metadata = engine.TableMetadata.read_file(metadata_files.read(target.warehouse, file))
+    new = _new(metadata)
+    location = locations.inside(target.warehouse, new.location)
+    if not file.startswith(location + "/"):
+        raise ValidationFailed(f"The metadata file {file} is not inside its own table's location {location}")
+    return tabulars.insert_at(
+        namespace,
+        name,
+        _TABLE,
+        NewMetadata(new.uuid, location, new.encoded, new.properties),
+        identifier=new_id(),
+        metadata_location=file,
+        event="registerTable",
+        exclusive=True,
+        replacing=replacing.target if replacing else None,
+    )
+
+
+def referenced_only(stored: Stored) -> bytes:
+    """The metadata with the snapshots alone that a branch or tag names (`snapshots=refs`)."""
+    return engine.TableMetadata.decode(stored.metadata).with_referenced_snapshots_only().encode()
+
+
+def _new(metadata: engine.TableMetadata, *, obsolete: Sequence[str] = ()) -> NewMetadata:
+    return NewMetadata(
+        metadata.uuid, metadata.location.rstrip("/"), metadata.encode(), dict(metadata.properties), tuple(obsolete)
+    )
+
+
+def is_creation(requirements: Sequence[msgspec.Raw]) -> bool:
+    return engine.requirement_is_create(requirements)

@@ -1,0 +1,173 @@
+"""What tables and views have in common: their row, their name, their end. Their pointer is in `pointer`."""
+
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.utils import timezone
+
+from catalog.access import tabular_chain
+from catalog.documents import pack
+from catalog.models import Namespace, Tabular, TabularDocument
+from catalog.services import locations, metadata_files
+from catalog.services.pointer import NewMetadata, Stored, gone, record_change
+from lakewarden import backends
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.model import Privilege
+from lakewarden.errors import AlreadyExists, InternalError, NoSuchNamespace
+from lakewarden.names import check_name, match_key
+from lakewarden.paging import Page
+from lakewarden.tasks import purge
+from lakewarden.transactions import changing
+from tenants.services import projects
+
+
+def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
+    """Raises AlreadyExists when a table or view of the name is there, and InvalidArgument for a name that cannot be."""
+    check_name(name, what=str(kind))
+    found = Tabular.objects.live().filter(namespace=namespace, name_key=match_key(name)).first()
+    if found is not None:
+        raise taken(namespace, name, found.kind, asked=kind)
+
+
+def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> AlreadyExists:
+    full = f"{namespace}.{name}"
+    if found == asked:
+        return AlreadyExists(f"{found.capitalize()} already exists: {full}")
+    return AlreadyExists(f"{found.capitalize()} with same name already exists: {full}")
+
+
+def insert(
+    namespace: Granted[Namespace],
+    name: str,
+    kind: Tabular.Kind,
+    new: NewMetadata,
+    *,
+    identifier: UUID,
+    event: str,
+    exclusive: bool,
+) -> Stored:
+    """Write the first metadata file, then the row, its document, its owner, audit and event in one transaction."""
+    warehouse = namespace.target.warehouse
+    written = metadata_files.write(warehouse, new.location, new.encoded, version=0, properties=new.properties)
+    with metadata_files.discarding(warehouse, written):
+        return insert_at(
+            namespace,
+            name,
+            kind,
+            new,
+            identifier=identifier,
+            metadata_location=written,
+            event=event,
+            exclusive=exclusive,
+        )
+
+
+def insert_at(
+    namespace: Granted[Namespace],
+    name: str,
+    kind: Tabular.Kind,
+    new: NewMetadata,
+    *,
+    identifier: UUID,
+    metadata_location: str,
+    event: str,
+    exclusive: bool,
+    replacing: Tabular | None = None,
+) -> Stored:
+    """As `insert`, with a metadata file that is there; the row of `replacing` goes in the same transaction."""
+    target, context = namespace.target, namespace.context
+    tabular = Tabular(
+        id=identifier,
+        warehouse=target.warehouse,
+        namespace=target,
+        kind=kind,
+        name=name,
+        name_key=match_key(name),
+        uuid=UUID(new.uuid),
+        location=new.location,
+        metadata_location=metadata_location,
+    )
+    document = pack(metadata_location, new.encoded)
+    try:
+        with changing():
+            if replacing is not None:
+                _remove(replacing)
+            locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
+            tabular.save(force_insert=True)
+            TabularDocument.objects.create(
+                tabular=tabular, version=1, content=document.content, crc=document.crc, length=document.length
+            )
+            backends.authorizer().add_grants(
+                tabular_chain(tabular)[-1],
+                [(context.actor.id, Privilege.OWNERSHIP)],
+                project_id=target.warehouse.project_id,
+                granted_by=context.actor.id,
+            )
+            record_change(event, tabular, context)
+    except IntegrityError as error:
+        if "foreign key" in str(error):
+            raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
+        raise taken(target, name, kind, asked=kind) from error
+    return Stored(tabular, document)
+
+
+def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str) -> None:
+    """Give a table or view another name, in the same warehouse. Renaming to its own name changes nothing.
+
+    Raises AlreadyExists when the name is taken, and the kind's own 404 when the object is gone meanwhile.
+    """
+    tabular, target = granted.target, destination.target
+    check_name(name, what=tabular.kind)
+    if target.warehouse_id != tabular.warehouse_id:
+        raise InternalError("A rename between warehouses reached the catalog")
+    found = Tabular.objects.live().filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
+    if found is not None:
+        raise taken(target, name, found.kind, asked=tabular.kind)
+    before = str(tabular)
+    try:
+        with changing():
+            changed = (
+                Tabular.objects.live()
+                .filter(id=tabular.id)
+                .update(namespace=target, name=name, name_key=match_key(name), updated_at=timezone.now())
+            )
+            if not changed:
+                raise gone(tabular)
+            if target.id != tabular.namespace_id:  # what was inherited from the old parent ends here
+                projects.bump_epoch(target.warehouse.project_id)
+            tabular.namespace, tabular.name = target, name
+            record_change(f"rename{tabular.kind.capitalize()}", tabular, granted.context, before=before)
+    except IntegrityError as error:
+        if "foreign key" in str(error):
+            raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
+        raise taken(target, name, tabular.kind, asked=tabular.kind) from error
+
+
+def drop(granted: Granted[Tabular], *, with_files: bool) -> None:
+    """Take the table or view out of the catalog; with `with_files` the removal of its files is queued with it."""
+    tabular = granted.target
+    with changing():
+        if not _remove(tabular):
+            raise gone(tabular)
+        if with_files:
+            purge.request(tabular.namespace.warehouse.storage_profile, tabular.location)
+        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, purge=with_files)
+
+
+def _remove(tabular: Tabular) -> bool:
+    ref = tabular_chain(tabular)[-1]
+    removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
+    backends.authorizer().remove_object(ref)
+    return removed > 0
+
+
+def names(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[str], str | None]:
+    """Names in a namespace in the order of their keys, and the key behind which the next page starts."""
+    rows = Tabular.objects.live().filter(namespace=granted.target, kind=kind).order_by("name_key")
+    if page.after is not None:
+        rows = rows.filter(name_key__gt=page.after)
+    if page.size is None:
+        return list(rows.values_list("name", flat=True)), None
+    found = list(rows.values_list("name", "name_key")[: page.size + 1])
+    shown = found[: page.size]
+    return [name for name, _ in shown], shown[-1][1] if len(found) > page.size else None

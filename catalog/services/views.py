@@ -1,0 +1,61 @@
+"""Views: create, load, replace. What they share with tables is in `tabulars`."""
+
+import msgspec
+
+from catalog.iceberg import views as engine
+from catalog.models import Namespace, Tabular
+from catalog.services import locations, pointer, tabulars
+from catalog.services.pointer import NewMetadata, Stored
+from catalog.services.tables import now_ms
+from lakewarden.authz.interface import Granted
+from lakewarden.ids import new_id
+
+_VIEW = Tabular.Kind.VIEW
+
+
+class CreateView(msgspec.Struct):
+    """The members of a create request that the catalog itself reads; the engine reads the rest."""
+
+    name: str
+    location: str | None = None
+
+
+class CommitView(msgspec.Struct):
+    updates: list[msgspec.Raw]
+    requirements: list[msgspec.Raw] = []
+
+
+def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> Stored:
+    """Create a view from the whole request `body`; raises as `tables.create` does."""
+    target = namespace.target
+    tabulars.check_free(target, request.name, _VIEW)
+    identifier = new_id()
+    if request.location is None:
+        location = locations.default_location(target, identifier)
+    else:
+        location = locations.inside(target.warehouse, request.location)
+    metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
+    return tabulars.insert(
+        namespace,
+        request.name,
+        _VIEW,
+        _new(metadata),
+        identifier=identifier,
+        event="createView",
+        exclusive=request.location is not None,
+    )
+
+
+def replace(granted: Granted[Tabular], request: CommitView) -> Stored:
+    """Apply updates whose requirements hold, as `tables.commit` does."""
+
+    def compute(base: Stored) -> NewMetadata | None:
+        before = engine.ViewMetadata.decode(base.metadata)
+        after = engine.commit(before, request.requirements, request.updates, now_ms=now_ms())
+        return None if after is before else _new(after)
+
+    return pointer.commit(granted, compute, event="updateView")
+
+
+def _new(metadata: engine.ViewMetadata) -> NewMetadata:
+    return NewMetadata(metadata.uuid, metadata.location.rstrip("/"), metadata.encode(), dict(metadata.properties))

@@ -1,0 +1,85 @@
+"""The base of every management endpoint: Django REST framework with our authentication, request ids and errors."""
+
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from lakewarden.context import RequestContext
+from lakewarden.errors import MethodNotAllowed
+from lakewarden.http.endpoint import base_uri
+from lakewarden.http.errors import render_error
+from lakewarden.http.request import ApiRequest, authenticated, request_id
+from lakewarden.http.responses import compress
+from management.shapes import Body
+from tenants.models.project import DEFAULT_PROJECT_ID
+
+B = TypeVar("B", bound=Body)
+
+
+class ManagementView(APIView):
+    """A subclass has one method for each HTTP method it serves, which reads `self.call` and answers with `Response`.
+
+    A request's life: request id → the path's parts decoded → authentication → the method (parse, `access`, a service
+    verb, render) → errors rendered → compression. Errors of every kind are the same shape as the catalog's.
+    """
+
+    # browsers' preflight and DRF's self-description are not served
+    http_method_names = ["get", "head", "post", "put", "delete"]
+    call: ApiRequest
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 Django's signature
+        super().setup(request, *args, **kwargs)
+        self.identifier = request_id(request)
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 Django's signature
+        decoded = {name: unquote(part) for name, part in kwargs.items()}
+        response = super().dispatch(request, *args, **decoded)
+        response["X-Request-Id"] = self.identifier
+        return response
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 DRF's signature
+        super().initial(request, *args, **kwargs)
+        plain = request._request  # noqa: SLF001 DRF has no public name for it
+        self.call = ApiRequest(
+            context=authenticated(plain, self.identifier),
+            query=plain.GET.dict(),
+            headers=plain.headers,
+            body=plain.body,
+            base_uri=base_uri(plain),
+        )
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002, ARG002 DRF's signature
+        """JSON for everybody: what a client says it accepts is no reason to refuse it."""
+        return super().perform_content_negotiation(request, force=True)
+
+    def http_method_not_allowed(self, request: HttpRequest | Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401, ARG002 DRF's signature
+        # before a method is looked up the caller is authenticated: 401 comes first
+        raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed_methods)}")
+
+    def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]  # any HttpResponse will do
+        return render_error(exc, self.identifier)
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 DRF's signature
+        final = super().finalize_response(request, response, *args, **kwargs)
+        accepted = request.headers.get("accept-encoding", "")
+        if isinstance(final, Response):  # a rendered error is a plain HttpResponse
+            final.add_post_render_callback(lambda rendered: compress(rendered, accepted))
+        return final
+
+    @property
+    def context(self) -> RequestContext:
+        return self.call.context
+
+    @property
+    def project_id(self) -> str:
+        """The project that the request is about: `x-project-id`, else the default project."""
+        return self.context.project_id or DEFAULT_PROJECT_ID
+
+    def body(self, shape: type[B]) -> B:
+        """The validated JSON body. Raises BadRequest that names the field that is wrong."""
+        return shape.parse(self.call.decode(dict[str, Any]))

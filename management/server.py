@@ -1,0 +1,65 @@
+"""Who this server is, and how it gets its first administrator: `GET /info`, `POST /bootstrap`."""
+
+from dataclasses import replace
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lakewarden import __version__, config
+from lakewarden.errors import BadRequest
+from management.api import ManagementView
+from management.shapes import Body, Shape
+from tenants.models import User
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import servers
+
+
+class InfoShape(Shape):
+    server_id = serializers.UUIDField()
+    bootstrapped = serializers.BooleanField()
+    default_project_id = serializers.CharField()
+    authz_backend = serializers.CharField()
+    version = serializers.CharField()
+    queues = serializers.ListField(child=serializers.CharField())
+
+
+class Info(ManagementView):
+    def get(self, _request: Request) -> Response:
+        """Open to every authenticated caller."""
+        server = servers.this()
+        info = {
+            "server_id": server.id,
+            "bootstrapped": server.bootstrapped_at is not None,
+            "default_project_id": DEFAULT_PROJECT_ID,
+            "authz_backend": config.current().authorization.backend,
+            "version": __version__,
+            "queues": [],  # none can be configured yet
+        }
+        return Response(InfoShape.of(info))
+
+
+class BootstrapBody(Body):
+    not_served = {"is-operator": False}
+
+    accept_terms_of_use = serializers.BooleanField()
+    user_name = serializers.CharField(required=False, max_length=255)
+    user_email = serializers.CharField(required=False, max_length=255)
+    user_type = serializers.ChoiceField(choices=User.Type.choices, required=False)
+
+
+class Bootstrap(ManagementView):
+    def post(self, _request: Request) -> Response:
+        """Make the caller the administrator: 204 once, then 400 for everybody."""
+        body = self.body(BootstrapBody)
+        if not body.get("accept_terms_of_use"):
+            raise BadRequest("accept-terms-of-use is false: the server is bootstrapped only with it true")
+        actor = self.context.actor
+        described = replace(
+            actor,
+            name=body.get("user_name", actor.name),
+            email=body.get("user_email", actor.email),
+            kind=body.get("user_type", actor.kind),
+        )
+        servers.bootstrap(described, self.context)
+        return Response(status=204)

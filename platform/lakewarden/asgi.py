@@ -1,0 +1,133 @@
+"""The process's root application: bridges HTTP to Django on a fixed pool of threads.
+
+Paths reach Django percent-encoded as they came, so that an encoded slash in a name is not a separator.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
+django.setup()
+
+from django.core.handlers.wsgi import WSGIHandler  # noqa: E402 after setup
+
+import lakewarden.urls  # noqa: E402, F401 a broken route stops the start, not the first request
+from lakewarden import config  # noqa: E402 after setup
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+
+_handler = WSGIHandler()
+_settings = config.current().server
+_threads = ThreadPoolExecutor(max_workers=_settings.threads, thread_name_prefix="request")
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+        return
+    if scope["type"] != "http":
+        await send({"type": "websocket.close", "code": 1000})
+        return
+    body = await _body(receive)
+    if body is None:
+        status, headers, content = _too_large()
+    else:
+        status, headers, content = await asyncio.get_running_loop().run_in_executor(_threads, _call, scope, body)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The whole body, or None as soon as it is larger than allowed."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        part = message.get("body", b"")
+        size += len(part)
+        if size > _settings.max_body_bytes:
+            return None
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _too_large() -> Answer:
+    text = f"The request body is larger than {_settings.max_body_bytes} bytes"
+    content = f'{{"error":{{"message":"{text}","type":"PayloadTooLargeException","code":413}}}}'.encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+        (b"connection", b"close"),
+    ]
+    return 413, headers, content
+
+
+def _call(scope: Scope, body: bytes) -> Answer:
+    """Run Django on one request, in a thread of the pool."""
+    status = 500
+    headers: list[tuple[bytes, bytes]] = []
+
+    def start_response(line: str, fields: list[tuple[str, str]], _error: object = None) -> Callable[[bytes], object]:
+        nonlocal status
+        status = int(line[:3])
+        headers.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields)
+        return lambda _data: None
+
+    result: Iterable[bytes] = _handler(_environ(scope, body), start_response)
+    try:
+        content = b"".join(result)
+    finally:
+        result.close()  # type: ignore[attr-defined]  # Django's responses have it: it ends the request
+    if status not in {204, 304} and not any(name == b"content-length" for name, _ in headers):
+        headers.append((b"content-length", str(len(content)).encode()))
+    return status, headers, b"" if scope["method"] == "HEAD" else content
+
+
+def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
+    server = scope.get("server") or ("localhost", 0)
+    raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": raw_path.partition(b"?")[0].decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": BytesIO(),
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        "CONTENT_LENGTH": str(len(body)),
+    }
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").upper().replace("-", "_")
+        text = value.decode("latin-1")
+        if key == "CONTENT_TYPE":
+            environ["CONTENT_TYPE"] = text
+        elif key != "CONTENT_LENGTH":
+            key = f"HTTP_{key}"
+            environ[key] = f"{environ[key]},{text}" if key in environ else text
+    return environ

@@ -1,0 +1,1 @@
+"""Who is calling: turns an Authorization header into a verified principal."""

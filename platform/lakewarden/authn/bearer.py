@@ -1,0 +1,86 @@
+"""Reads the outside of a bearer token (RFC 6750, RFC 7515) before any of it is trusted; for oidc.py."""
+
+import re
+from base64 import urlsafe_b64decode
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from lakewarden.errors import NotAuthorized
+
+MAX_TOKEN_BYTES: Final = 16 * 1024
+
+_SEND: Final = "send 'Authorization: Bearer <access token>'"
+_DOTS_OF_JWE: Final = 4  # RFC 7516 section 3.1
+_COMPACT_JWS: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class UnverifiedToken:
+    """What a token claims about itself: enough to choose a provider and a key, not to believe anything."""
+
+    compact: str
+    algorithm: str
+    key_id: str | None
+    issuer: str
+    audiences: tuple[str, ...]
+
+
+class _Header(msgspec.Struct):
+    alg: str
+    kid: str | None = None
+
+
+class _Payload(msgspec.Struct):
+    iss: str
+    aud: str | list[str] | None = None
+
+
+def token_of(authorization: str | None) -> str:
+    """Return the token of a raw Authorization header, at most 16 KiB of ASCII.
+
+    Raises:
+        NotAuthorized: no header, another scheme, nothing after the scheme, or too long.
+
+    """
+    if not authorization:
+        raise NotAuthorized(f"The request has no Authorization header: {_SEND}.")
+    scheme, _, token = authorization.strip().partition(" ")
+    token = token.lstrip()
+    if scheme.lower() != "bearer":
+        raise NotAuthorized(f"The Authorization header does not use the Bearer scheme: {_SEND}.")
+    if not token:
+        raise NotAuthorized(f"The Authorization header has no token after 'Bearer': {_SEND}.")
+    if len(token) > MAX_TOKEN_BYTES:
+        raise NotAuthorized(f"The token is longer than {MAX_TOKEN_BYTES} bytes: ask for one with fewer claims.")
+    if not token.isascii():
+        raise NotAuthorized("The token has characters that no access token has: it was damaged on its way.")
+    return token
+
+
+def peek(token: str) -> UnverifiedToken:
+    """Decode header and payload of a compact JWS without verifying it.
+
+    Raises:
+        NotAuthorized: it is not a JWT, or it does not say who issued it.
+
+    """
+    if token.count(".") == _DOTS_OF_JWE:
+        raise NotAuthorized("The token is encrypted; this server accepts signed tokens (JWT) only.")
+    if not _COMPACT_JWS.fullmatch(token):
+        raise NotAuthorized("The token is not a JWT; this server accepts JWT access tokens.")
+    header_part, payload_part, _ = token.split(".")
+    try:
+        header = msgspec.json.decode(_decoded(header_part), type=_Header)
+        payload = msgspec.json.decode(_decoded(payload_part), type=_Payload)
+    except (ValueError, RecursionError) as error:
+        raise NotAuthorized("The token is malformed: its header or its claims cannot be read.") from error
+    audiences = (payload.aud,) if isinstance(payload.aud, str) else tuple(payload.aud or ())
+    return UnverifiedToken(
+        compact=token, algorithm=header.alg, key_id=header.kid, issuer=payload.iss, audiences=audiences
+    )
+
+
+def _decoded(segment: str) -> bytes:
+    return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))

@@ -1,0 +1,64 @@
+"""Signs and reads the issuer's JWTs (RFC 9068); the key lives in signing-key.json."""
+
+# mypy: disallow-subclassing-any=false
+# (authlib carries no types)
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from authlib.oauth2.rfc9068 import JWTBearerTokenGenerator
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet, RSAKey
+
+from lakewarden.authn.dev_issuer.clients import Client
+from lakewarden.authn.dev_issuer.state import JsonObject, StateDir
+from lakewarden.authn.dev_issuer.users import DevUser
+
+SIGNING_KEY_FILE: Final = "signing-key.json"
+AUDIENCE: Final = "lakewarden"
+
+_ACCESS_TOKEN_TYPE: Final = "at+jwt"  # noqa: S105 - a type's name
+
+
+def signing_keys(state: StateDir) -> KeySet:
+    """Return the issuer's private key set: the stored RSA key, created when there is none."""
+    with state.locked():
+        stored = state.read(SIGNING_KEY_FILE)
+        if stored is None:
+            created = RSAKey.generate_key(2048, {"use": "sig", "alg": "RS256"}, auto_kid=True)
+            stored = dict(created.as_dict(private=True))
+            state.write(SIGNING_KEY_FILE, stored)
+    return KeySet([RSAKey.import_key(stored)])
+
+
+class AccessTokens(JWTBearerTokenGenerator):
+    """Generates token responses, and reads back the access tokens of this issuer."""
+
+    def __init__(self, *, issuer: str, keys: KeySet, lifetime_s: int, new_refresh_token: Callable[..., str]) -> None:
+        super().__init__(issuer, refresh_token_generator=new_refresh_token, expires_generator=lifetime_s)
+        self._keys = keys
+
+    def get_jwks(self) -> KeySet:
+        return self._keys
+
+    def get_audiences(self, _client: Client, _user: DevUser | None, _scope: str) -> str:
+        return AUDIENCE
+
+    def get_extra_claims(self, client: Client, _grant: str, user: DevUser | None, _scope: str) -> JsonObject:
+        return {"azp": client.client_id} | ({} if user is None else user.claims())
+
+    def read(self, token: str, *, accept_expired: bool = False) -> JsonObject | None:
+        """Return the claims of an access token of this issuer, None when it is not one or has expired."""
+        try:
+            decoded = jwt.decode(token, self._keys, algorithms=["RS256"])
+            options: dict[str, Any] = {
+                "iss": {"essential": True, "value": self.issuer},
+                "aud": {"essential": True, "value": AUDIENCE},
+                "exp": {"essential": True},
+            }
+            leeway = 10**9 if accept_expired else 0
+            jwt.JWTClaimsRegistry(leeway=leeway, **options).validate(decoded.claims)
+        except (JoseError, ValueError, RecursionError):
+            return None
+        return decoded.claims if decoded.header.get("typ") == _ACCESS_TOKEN_TYPE else None

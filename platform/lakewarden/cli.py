@@ -1,0 +1,221 @@
+"""The `lakewarden` command. Each command imports what it needs itself, so that `--help` and mistakes answer at once."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from lakewarden import __version__, config
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
+
+
+def _configured() -> config.Config:
+    try:
+        return config.current()
+    except config.ConfigError as error:
+        raise click.ClickException(
+            f"The configuration cannot be used:\n  {str(error).replace(chr(10), chr(10) + '  ')}"
+        ) from None
+
+
+def _django() -> config.Config:
+    """Load the configuration and Django's apps; refuses without a database address."""
+    settings = _configured()
+    if settings.database.url is None:
+        raise click.ClickException(
+            "LAKEWARDEN__DATABASE__URL is not set: give it as postgresql://user:password@host:port/database, "
+            "or run `lakewarden dev` for a server with everything in it"
+        )
+    import django
+
+    django.setup()
+    return settings
+
+
+def _require_current() -> None:
+    from lakewarden.migrations import DatabaseNotReady, require_current
+
+    try:
+        require_current()
+    except DatabaseNotReady as error:
+        raise click.ClickException(str(error)) from None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Lakewarden: an Apache Iceberg REST catalog with tenants and authorization.
+
+    To try it with nothing installed: `lakewarden dev`. To run it: set LAKEWARDEN__DATABASE__URL and
+    LAKEWARDEN__OPENID__OIDC__ISSUER, then `lakewarden migrate`, `lakewarden bootstrap`, `lakewarden serve` and
+    `lakewarden work`. `lakewarden doctor` says what is missing.
+    """
+
+
+@main.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(__version__)
+
+
+@main.command()
+@click.option("-v", "--verbose", is_flag=True, help="Show each migration as it runs.")
+def migrate(*, verbose: bool) -> None:
+    """Bring the database to this version. Safe to run twice and from several machines at once."""
+    _django()
+    from lakewarden.migrations import DatabaseNotReady
+    from lakewarden.migrations import migrate as apply
+
+    try:
+        done = apply(verbosity=1 if verbose else 0)
+    except DatabaseNotReady as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{len(done)} migrations applied" if done else "The database is up to date")
+
+
+@main.command()
+@click.option(
+    "--admin", required=True, metavar="USER", help="First administrator, as <provider>~<subject>, e.g. oidc~4f1c."
+)
+@click.option("--admin-name", metavar="NAME", help="Name to show for the administrator until the first login.")
+def bootstrap(*, admin: str, admin_name: str | None) -> None:
+    """Create the default project and make USER the first administrator. Doing it again changes nothing."""
+    _django()
+    _require_current()
+    provider, separator, subject = admin.partition("~")
+    if not (provider and separator and subject):
+        raise click.BadParameter(f"{admin!r} is not <provider>~<subject>, e.g. oidc~4f1c", param_hint="--admin")
+    from lakewarden.context import SYSTEM, Actor, PrincipalId, RequestContext
+    from lakewarden.ids import new_id
+    from tenants.services import servers
+
+    if servers.is_bootstrapped():
+        click.echo("The server is bootstrapped already; nothing was changed")
+        return
+    context = RequestContext(actor=Actor(SYSTEM), request_id=str(new_id()), user_agent="lakewarden bootstrap")
+    server = servers.bootstrap(Actor(PrincipalId(admin), name=admin_name), context)
+    click.echo(f"Server {server.id} is ready; {admin} is its administrator")
+
+
+@main.command()
+def serve() -> None:
+    """Answer /catalog, /management and /console until TERM. Refuses a database that is not migrated."""
+    settings = _django()
+    _require_current()
+    from lakewarden.serving import run
+
+    sys.exit(run(settings))
+
+
+@main.command()
+def work() -> None:
+    """Do background work (purges and other tasks) until TERM; any number may run."""
+    _django()
+    _require_current()
+    from lakewarden.tasks.worker import run
+
+    run()
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(*, as_json: bool) -> None:
+    """Check everything that is configured, and say what is wrong and how to fix it."""
+    from lakewarden.doctor.command import main as examine
+
+    sys.exit(examine(as_json=as_json))
+
+
+@main.command()
+@click.option("--port", type=int, required=True, help="Port on 127.0.0.1.")
+@click.option(
+    "--state-dir", type=click.Path(path_type=Path), required=True, help="Where clients, users and the key are kept."
+)
+def issuer(*, port: int, state_dir: Path) -> None:
+    """Run the development OIDC issuer. Refuses outside LAKEWARDEN__MODE=development."""
+    from lakewarden.authn.dev_issuer.refusal import StartRefused
+    from lakewarden.authn.dev_issuer.server import run
+
+    try:
+        run(port, state_dir, mode=_configured().mode)
+    except StartRefused as error:
+        raise click.ClickException(error.message) from None
+
+
+_stack_options = [
+    click.option(
+        "--port", type=click.IntRange(1, 65535), help="Port of the server [default: the last run's, or a free one]."
+    ),
+    click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path(".lakewarden"),
+        show_default=True,
+        help="Where the database, the warehouse, credentials and logs are kept.",
+    ),
+]
+
+
+def _with_stack_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_stack_options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@_with_stack_options
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where addresses and credentials are written as JSON when ready [default: ready.json in the data directory].",
+)
+@click.option("--warehouse", default="file", show_default=True, metavar="KIND", help="Storage of the warehouse `demo`.")
+def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse: str) -> None:
+    """Run a complete server on this machine, with everything it needs, until TERM or Ctrl-C.
+
+    PostgreSQL, an OIDC issuer, the server and the worker are started from what is installed with Lakewarden; a
+    warehouse, an administrator and an engine's credentials are there when it is ready.
+    """
+    from lakewarden.embedded.dev import run
+    from lakewarden.embedded.options import DevOptions
+
+    sys.exit(run(DevOptions(data_dir=data_dir, port=port, ready_file=ready_file, warehouse=warehouse)))
+
+
+@main.command()
+@_with_stack_options
+@click.option("--exit", "exit_after", is_flag=True, help="End when the job is done, instead of serving on.")
+@click.option(
+    "--result", type=click.Path(path_type=Path, dir_okay=False), help="Write row counts and sums here as JSON."
+)
+def demo(*, port: int | None, data_dir: Path, exit_after: bool, result: Path | None) -> None:
+    """Show the product at work: `dev`, and a Spark job that loads and changes a year of real flights through it."""
+    from lakewarden.embedded.demo import run
+    from lakewarden.embedded.options import DevOptions
+
+    sys.exit(run(DevOptions(data_dir=data_dir, port=port), exit_after=exit_after, result=result))
+
+
+@main.command("spark-sql", context_settings={"ignore_unknown_options": True})
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path(".lakewarden/ready.json"),
+    show_default=True,
+    help="The file that `lakewarden dev` or `demo` wrote.",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def spark_sql(*, ready_file: Path, arguments: tuple[str, ...]) -> None:
+    """Open Spark's SQL shell on the warehouse of a running `dev` or `demo`, with or without Java installed.
+
+    ARGUMENTS go to spark-sql as they are, e.g. -e "SHOW NAMESPACES".
+    """
+    from lakewarden.embedded.demo import shell
+
+    sys.exit(shell(ready_file, arguments))
+
+
+if __name__ == "__main__":
+    main()

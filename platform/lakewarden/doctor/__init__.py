@@ -1,0 +1,1 @@
+"""`lakewarden doctor`: checks everything that is configured, and says in plain words what is wrong and what helps."""

@@ -1,0 +1,61 @@
+"""Work that waits: is a worker alive, what is queued, how many events are undelivered; for database.py."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import LiteralString
+
+import psycopg
+
+from lakewarden.doctor.findings import Finding, ok, warn
+
+ALIVE_S = 60  # a worker gives a sign of life every ten seconds
+MANY_EVENTS = 100_000
+
+
+def examine(connection: psycopg.Connection) -> Iterator[Finding]:
+    yield _worker(connection)
+    yield from _failed_jobs(connection)
+    yield _outbox(connection)
+
+
+def _worker(connection: psycopg.Connection) -> Finding:
+    row = connection.execute(
+        "select count(*) filter (where last_heartbeat > now() - make_interval(secs => %s)), max(last_heartbeat)"
+        " from procrastinate_workers",
+        [ALIVE_S],
+    ).fetchone()
+    alive, latest = row or (0, None)
+    waiting = _count(connection, "select count(*) from procrastinate_jobs where status in ('todo', 'doing')")
+    jobs = f"{waiting} jobs wait or run"
+    if alive:
+        return ok("worker", f"{alive} alive, {jobs}")
+    since = f"no sign of life since {_clock(latest)}" if latest else "none was ever seen"
+    return warn("worker", f"{since}, {jobs}", fix="start one: `lakewarden work`; purges of dropped tables wait for it")
+
+
+def _failed_jobs(connection: psycopg.Connection) -> Iterator[Finding]:
+    failed = _count(connection, "select count(*) from procrastinate_jobs where status = 'failed'")
+    if failed:
+        yield warn(
+            "jobs", f"{failed} have failed for good", fix="look into the worker's log for their names and causes"
+        )
+
+
+def _outbox(connection: psycopg.Connection) -> Finding:
+    waiting = _count(connection, "select count(*) from (select 1 from outbox_event limit %s) as counted", MANY_EVENTS + 1)
+    if waiting <= MANY_EVENTS:
+        return ok("outbox", f"{waiting} events are kept for delivery")
+    return warn(
+        "outbox",
+        f"more than {MANY_EVENTS} events are kept for delivery",
+        fix="see that the database has room: events stay until they are delivered",
+    )
+
+
+def _count(connection: psycopg.Connection, query: LiteralString, *values: int) -> int:
+    row = connection.execute(query, values).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _clock(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S %Z")

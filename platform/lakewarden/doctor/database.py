@@ -1,0 +1,104 @@
+"""The database: reachable, new enough, migrated, bootstrapped; then what lies in it: warehouses, work, events.
+
+Plain SQL on a connection of its own: this must work on a database that the rest of the code does not fit.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+import psycopg
+
+from lakewarden.config import Config
+from lakewarden.doctor import backlog, schema, warehouses
+from lakewarden.doctor.findings import Finding, State, fail, ok
+
+OLDEST = 15  # PostgreSQL's major version
+_REFUSED = ("password authentication failed", "no password supplied", 'role "')
+_ADDRESS = "postgresql://user:password@host:port/database"
+
+
+def examine(settings: Config) -> Iterator[Finding]:
+    if settings.database.url is None:
+        yield fail("database", "its address is not set", fix=f"set LAKEWARDEN__DATABASE__URL to {_ADDRESS}")
+        return
+    url = settings.database.url.get_secret_value()
+    place = shown(url)
+    if place is None:
+        yield fail(
+            "database",
+            "its address is not understood",
+            fix=f"write it as {_ADDRESS}, with special characters of the password percent-encoded",
+        )
+        return
+    try:
+        connection = psycopg.connect(url, connect_timeout=settings.database.connect_timeout_s, autocommit=True)
+    except psycopg.Error as error:
+        yield unreachable(place, _without_password(str(error), url))
+        return
+    with connection:
+        try:
+            yield from _reached(connection, place)
+        except psycopg.Error as error:
+            yield fail(
+                "database",
+                f"{place} refuses a query: {error.diag.message_primary or type(error).__name__}",
+                fix="see that the user in LAKEWARDEN__DATABASE__URL owns the database's tables",
+            )
+
+
+def shown(url: str) -> str | None:
+    """`host:port/database` of an address; None when it is malformed, so that parts of it could be the password."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 5432
+    except ValueError:
+        return None
+    if parts.scheme not in {"postgresql", "postgres"} or url.count("@") > 1 or parts.fragment:
+        return None
+    return f"{parts.hostname or 'localhost'}:{port}{parts.path}"
+
+
+def unreachable(place: str, reason: str) -> Finding:
+    """Why there is no connection to `place`, for what libpq said."""
+    if any(sign in reason for sign in _REFUSED):
+        return fail(
+            "database",
+            f"{place} refuses the user or the password",
+            fix="correct user and password in LAKEWARDEN__DATABASE__URL, or create the role in PostgreSQL",
+        )
+    if "does not exist" in reason:
+        return fail("database", f"{place} does not exist on that server", fix="create it: createdb, or CREATE DATABASE")
+    return fail(
+        "database",
+        f"{place} cannot be reached: {_last_line(reason)}",
+        fix="see that PostgreSQL runs there and that host and port in LAKEWARDEN__DATABASE__URL are right",
+    )
+
+
+def _last_line(text: str) -> str:
+    return text.strip().splitlines()[-1].strip() if text.strip() else "no reason is given"
+
+
+def _without_password(text: str, url: str) -> str:
+    password = urlsplit(url).password
+    for secret in {password, unquote(password or "")} - {None, ""}:
+        text = text.replace(str(secret), "***")
+    return text
+
+
+def _reached(connection: psycopg.Connection, place: str) -> Iterator[Finding]:
+    version = connection.info.server_version // 10_000
+    if version < OLDEST:
+        yield fail(
+            "database",
+            f"{place} is PostgreSQL {version}, {OLDEST} is the oldest that works",
+            fix="upgrade the PostgreSQL server",
+        )
+        return
+    yield ok("database", f"{place} is reachable, PostgreSQL {version}")
+    migrated = schema.migrations(connection)
+    yield migrated
+    if migrated.state is State.OK:
+        yield schema.bootstrap(connection)
+        yield from warehouses.examine(connection)
+        yield from backlog.examine(connection)

@@ -1,0 +1,45 @@
+"""Runs all checks in an order in which a person would repair what they find; for command.py."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from lakewarden import config
+from lakewarden.config import Config, ConfigError
+from lakewarden.doctor import database, identity, local_storage, server, spark
+from lakewarden.doctor.findings import Finding, fail, ok
+
+Check = Callable[[Config], Iterable[Finding]]
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("server", server.examine),
+    ("storage", local_storage.examine),
+    ("identity", identity.examine),
+    ("database", database.examine),
+    ("spark", spark.examine),
+)
+
+
+def run(environment: Mapping[str, str]) -> list[Finding]:
+    """Examine the installation that `environment` (its `LAKEWARDEN__*` variables) describes. Never raises.
+
+    With a configuration that cannot be read, its problems are all that is found: every other check needs it.
+    """
+    try:
+        settings = config.read(environment)
+    except ConfigError as error:
+        return [_misconfigured(problem) for problem in str(error).splitlines()]
+    found = [ok("configuration", "is complete and without contradictions")]
+    for name, check in CHECKS:
+        found.extend(_guarded(name, check, settings))
+    return found
+
+
+def _misconfigured(problem: str) -> Finding:
+    return fail("configuration", problem, fix="correct this variable, or unset it to use the default")
+
+
+def _guarded(name: str, check: Check, settings: Config) -> Iterator[Finding]:
+    try:
+        yield from check(settings)
+    except Exception as error:  # noqa: BLE001 somebody in trouble gets the other answers, not a traceback
+        # its text may hold anything, a password too
+        yield fail(name, f"could not be examined ({type(error).__name__})", fix="report this as a defect of Lakewarden")

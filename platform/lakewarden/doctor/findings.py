@@ -1,0 +1,39 @@
+"""What one check found; every check of the doctor yields these, the command prints them."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line for a person. `fix` says what to do, for everything that is not ok. Neither ever holds a secret."""
+
+    state: State
+    name: str
+    sentence: str
+    fix: str | None = None
+
+    def plain(self) -> dict[str, str | None]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        line = f"{self.state:<4}  {self.name}: {self.sentence}"
+        return f"{line}\n      fix: {self.fix}" if self.fix else line
+
+
+def ok(name: str, sentence: str) -> Finding:
+    return Finding(State.OK, name, sentence)
+
+
+def warn(name: str, sentence: str, *, fix: str) -> Finding:
+    return Finding(State.WARN, name, sentence, fix)
+
+
+def fail(name: str, sentence: str, *, fix: str) -> Finding:
+    return Finding(State.FAIL, name, sentence, fix)

@@ -1,0 +1,44 @@
+"""Each warehouse's storage, written and read as the server does it; for database.py."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import psycopg
+
+from lakewarden import backends
+from lakewarden.doctor.findings import Finding, fail, ok, warn
+from lakewarden.errors import BadRequest
+from lakewarden.ids import new_id
+from lakewarden.storage.interface import StorageError
+from lakewarden.storage.profiles import parse_profile
+
+EXAMINED = 25
+"""So many of the newest are tried: a doctor that takes minutes is not called."""
+
+
+def examine(connection: psycopg.Connection) -> Iterator[Finding]:
+    rows = connection.execute(
+        "select id, name, storage_profile from warehouse where status = 'active' order by id desc limit %s",
+        [EXAMINED + 1],
+    ).fetchall()
+    for identifier, name, profile in rows[:EXAMINED]:
+        yield examine_one(identifier, name=name, profile=profile)
+    if len(rows) > EXAMINED:
+        yield warn("warehouses", f"only the newest {EXAMINED} were tried", fix="look at the others' storage yourself")
+
+
+def examine_one(identifier: UUID, *, name: str, profile: object) -> Finding:
+    """Write, read and remove a small file in the warehouse."""
+    title = f"warehouse {name!r} ({identifier})"
+    try:
+        parsed = parse_profile(profile)
+        store = backends.storage(parsed)
+        probe = f"{parsed.location}/.lakewarden-probe-{new_id()}"
+        store.write_new(probe, b"probe")
+        try:
+            store.read(probe, limit=16)
+        finally:
+            store.delete(probe)
+    except (StorageError, BadRequest) as error:
+        return fail(title, f"its storage fails: {error}", fix="repair the storage: tables in it cannot be changed now")
+    return ok(title, f"{parsed.location} can be written and read")

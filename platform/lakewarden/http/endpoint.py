@@ -1,0 +1,69 @@
+"""Base class of the plain endpoints (Iceberg REST): one request's life, written once."""
+
+from collections.abc import Callable
+from urllib.parse import unquote_plus
+
+from django.http import HttpRequest, HttpResponse
+
+from lakewarden import config
+from lakewarden.errors import MethodNotAllowed
+from lakewarden.http.errors import render_error
+from lakewarden.http.request import ApiRequest, authenticated, request_id
+from lakewarden.http.responses import compress
+
+METHODS = ("get", "head", "post", "put", "delete")
+
+
+class Endpoint:
+    """A subclass has one method for each HTTP method it serves: `def get(self, request, *, prefix, …)`.
+
+    A request's life: request id → authentication → the path's parts decoded → the method (parse, `access`, a service
+    verb, render) → errors rendered → compression. Path parts reach the method decoded, one by one, so that a name may
+    hold slashes.
+    """
+
+    @classmethod
+    def as_view(cls, **settings: object) -> Callable[..., HttpResponse]:
+        endpoint = cls(**settings)
+
+        def view(request: HttpRequest, **path: str) -> HttpResponse:
+            return endpoint.dispatch(request, path)
+
+        return view
+
+    def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:
+        identifier = request_id(request)
+        try:
+            response = self._answer(request, path, identifier)
+        except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
+            response = render_error(error, identifier)
+        response["X-Request-Id"] = identifier
+        compress(response, request.headers.get("accept-encoding", ""))
+        return response
+
+    def _answer(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
+        method = getattr(self, (request.method or "").lower(), None)
+        if (request.method or "").lower() not in METHODS or method is None:
+            raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed())}")
+        call = ApiRequest(
+            context=authenticated(request, identifier),
+            query=request.GET.dict(),
+            headers=request.headers,
+            body=request.body,
+            base_uri=base_uri(request),
+        )
+        answer: HttpResponse = method(call, **{name: unquote_plus(part) for name, part in path.items()})
+        return answer
+
+    @classmethod
+    def allowed(cls) -> list[str]:
+        """The HTTP methods that it serves."""
+        return [name.upper() for name in METHODS if hasattr(cls, name)]
+
+
+def base_uri(request: HttpRequest) -> str:
+    """The address that the client reached us by, without a trailing slash: configured, forwarded or the request's."""
+    configured = config.current().server.base_uri
+    if configured:
+        return configured.rstrip("/")
+    return f"{request.scheme}://{request.headers.get('host', 'localhost')}"

@@ -1,0 +1,61 @@
+"""Renders every error of every API in the Iceberg error model: `{"error": {message, type, code}}`."""
+
+import logging
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+
+from lakewarden.errors import (
+    BadRequest,
+    InternalError,
+    LakewardenError,
+    NoSuchRoute,
+    NotAuthorized,
+    Unavailable,
+)
+from lakewarden.http.request import request_id
+from lakewarden.http.responses import json_response
+
+logger = logging.getLogger(__name__)
+
+_SERVER_ERROR = 500
+
+
+def as_lakewarden_error(error: Exception) -> LakewardenError:
+    """The error that the caller is told for `error`; a defect tells nothing of itself."""
+    if isinstance(error, LakewardenError):
+        return error
+    if isinstance(error, OperationalError | InterfaceError):
+        return Unavailable("The database is not available. Try again shortly")
+    return InternalError("An internal error occurred. Its cause is in the server's log under this request id")
+
+
+def render_error(error: Exception, identifier: str) -> HttpResponse:
+    """Turn any exception of a request into its answer; what the server is to blame for goes to the log."""
+    told = as_lakewarden_error(error)
+    message = told.message
+    if told.status >= _SERVER_ERROR:
+        logger.error("request %s failed: %s", identifier, error, exc_info=error)
+        message = f"{message} (request id {identifier})"
+    response = json_response(
+        {"error": {"message": message, "type": told.wire_type, "code": told.status}}, status=told.status
+    )
+    if isinstance(told, NotAuthorized):
+        response["WWW-Authenticate"] = 'Bearer realm="lakewarden"'
+    if isinstance(told, Unavailable):
+        response["Retry-After"] = str(told.retry_after_s)
+    response["X-Request-Id"] = identifier
+    return response
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 Django's signature
+    error = NoSuchRoute(f"There is nothing at {request.method} {request.path}")
+    return render_error(error, request_id(request))
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 Django's signature
+    return render_error(BadRequest("The request is malformed"), request_id(request))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return render_error(InternalError("An internal error occurred"), request_id(request))

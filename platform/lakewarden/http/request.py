@@ -1,0 +1,65 @@
+"""What an endpoint is called with: the authenticated context, the query, the headers and the body of one request."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+from django.http import HttpRequest
+
+from lakewarden import backends
+from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.errors import BadRequest
+from lakewarden.ids import new_id
+
+T = TypeVar("T")
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    context: RequestContext
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    base_uri: str
+
+    def decode(self, shape: type[T]) -> T:
+        """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong."""
+        try:
+            return msgspec.json.decode(self.body or b"null", type=shape)
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"Invalid request body: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BadRequest(f"Malformed JSON in the request body: {error}") from None
+        except RecursionError:
+            raise BadRequest("Malformed JSON in the request body: it is nested too deeply") from None
+
+    def flag(self, name: str) -> bool | None:
+        """A boolean of the query, or None when it is absent; raises BadRequest for anything but true and false."""
+        value = self.query.get(name)
+        if value is None:
+            return None
+        if value.lower() not in {"true", "false"}:
+            raise BadRequest(f"Invalid query parameter {name}={value!r}: true or false is expected")
+        return value.lower() == "true"
+
+
+def request_id(request: HttpRequest) -> str:
+    """The caller's own `x-request-id` when it is harmless, else a new one."""
+    given = request.headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else str(new_id())
+
+
+def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
+    """Raises NotAuthorized, or Unavailable when the identity provider cannot be asked."""
+    principal = backends.authenticator().authenticate(request.headers.get("authorization"))
+    actor = Actor(id=PrincipalId(principal.id), name=principal.name, email=principal.email, kind=principal.kind)
+    return RequestContext(
+        actor=actor,
+        request_id=identifier,
+        user_agent=request.headers.get("user-agent", ""),
+        project_id=request.headers.get("x-project-id") or request.headers.get("x-project-ident"),
+    )

@@ -1,0 +1,25 @@
+"""Names are stored as written and matched without case; every table that has names keeps this key beside them."""
+
+import unicodedata
+
+from lakewarden.errors import InvalidArgument
+
+MAX_NAME_LENGTH = 255
+
+
+def match_key(name: str) -> str:
+    """What two names that differ only in case or Unicode composition have in common."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def check_name(name: str, *, what: str) -> str:
+    """Return `name`; raise InvalidArgument when the database or a path could not carry it."""
+    if not name:
+        raise InvalidArgument(f"Invalid {what} name: it is empty")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidArgument(f"Invalid {what} name: {len(name)} characters, at most {MAX_NAME_LENGTH} are allowed")
+    if any(character < " " or character == "\x7f" for character in name):
+        raise InvalidArgument(f"Invalid {what} name: {name!r} holds a control character")
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise InvalidArgument(f"Invalid {what} name: it holds half of a surrogate pair")
+    return name

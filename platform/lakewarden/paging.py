@@ -1,0 +1,49 @@
+"""Keyset pages of lists: an opaque token holds the key of the last item shown."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakewarden.errors import BadRequest
+
+MAX_PAGE_SIZE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`after`: key of the last item of the page before, or None; `size`: None asks for everything."""
+
+    after: str | None
+    size: int | None
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str]) -> "Page":
+        """Neither `pageToken` nor `pageSize` asks for everything. Raises BadRequest for a bad one of either."""
+        token, size = query.get("pageToken"), query.get("pageSize")
+        if token is None and size is None:
+            return cls(None, None)
+        return cls(_key(token) if token else None, _size(size))
+
+
+def next_token(key: str) -> str:
+    """The token of the page that starts behind `key`."""
+    return base64.urlsafe_b64encode(b"1" + key.encode()).decode().rstrip("=")
+
+
+def _key(token: str) -> str:
+    try:
+        plain = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        if plain[:1] != b"1":
+            raise BadRequest(f"Invalid pageToken {token[:80]!r}: it is none of this server's")
+        return plain[1:].decode()
+    except (binascii.Error, ValueError):
+        raise BadRequest(f"Invalid pageToken {token[:80]!r}: it is none of this server's") from None
+
+
+def _size(value: str | None) -> int:
+    if value is None:
+        return MAX_PAGE_SIZE
+    if not (value.isascii() and value.isdigit() and 0 < len(value) < 10 and int(value) > 0):  # noqa: PLR2004 digits
+        raise BadRequest(f"Invalid pageSize {value[:80]!r}: a number from 1 is expected")
+    return min(int(value), MAX_PAGE_SIZE)

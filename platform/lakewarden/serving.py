@@ -1,0 +1,44 @@
+"""Runs the HTTP server of `lakewarden serve`."""
+
+import errno
+import socket
+import sys
+
+import uvicorn
+
+from lakewarden.config import Config
+
+
+def run(settings: Config) -> int:
+    """Serve until TERM or INT; returns the exit code. A taken port is said in one sentence."""
+    try:
+        listener = _listen(settings.server.host, settings.server.port)
+    except OSError as error:
+        reason = "is taken by another program" if error.errno == errno.EADDRINUSE else f"is unusable: {error.strerror}"
+        print(  # noqa: T201 a sentence for the person at the terminal
+            f"Error: {settings.server.host}:{settings.server.port} {reason}; "
+            "set LAKEWARDEN__SERVER__PORT to a free port",
+            file=sys.stderr,
+        )
+        return 1
+    server = uvicorn.Server(
+        uvicorn.Config(
+            "lakewarden.asgi:application",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=20,
+        )
+    )
+    server.run(sockets=[listener])
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(2048)
+    listener.set_inheritable(True)
+    return listener

@@ -1,0 +1,85 @@
+"""Django's settings, filled from config.py."""
+
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from lakewarden import config
+
+
+def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
+    if settings.url is None:
+        return {"ENGINE": "django.db.backends.dummy"}
+    url = urlsplit(settings.url.get_secret_value())
+    options: dict[str, Any] = {key: values[-1] for key, values in parse_qs(url.query).items()}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(url.path.lstrip("/")),
+        "USER": unquote(url.username or ""),
+        "PASSWORD": unquote(url.password or ""),
+        "HOST": unquote(options.pop("host", url.hostname or "")),
+        "PORT": url.port or "",
+        # one connection a thread, for as long as it works; it is checked when a request starts
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": settings.connect_timeout_s, "application_name": "lakewarden", **options},
+    }
+
+
+_config = config.current()
+
+DEBUG = False
+SECRET_KEY = (
+    _config.secret_key.get_secret_value() if _config.secret_key else "unused: nothing is signed without a console"
+)
+ALLOWED_HOSTS = ["*"]  # the API answers under whatever name it is reached by
+ROOT_URLCONF = "lakewarden.urls"
+APPEND_SLASH = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+DATABASES = {"default": _database(_config.database)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = [
+    "lakewarden.authz.database",
+    "lakewarden.audit",
+    "lakewarden.events",
+    "tenants",
+    "catalog",
+    "management",
+    "console",
+    "rest_framework",
+    "procrastinate.contrib.django",
+]
+MIDDLEWARE: list[str] = []
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [],
+        "APP_DIRS": False,
+        "OPTIONS": {"loaders": ["django.template.loaders.app_directories.Loader"]},
+    }
+]
+PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
+PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled"]
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+}
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": _config.log.level},
+    "loggers": {
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        # our renderer logs what matters about an answer, once
+        "django.request": {"handlers": [], "level": "CRITICAL", "propagate": False},
+        "django.server": {"handlers": [], "propagate": True},
+        "procrastinate": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,66 @@
+"""Storage profiles: where a warehouse lies, as the management API writes it (a union tagged by `type`)."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from lakewarden.errors import BadRequest
+from lakewarden.storage.interface import StorageError
+
+SCHEME = "file://"
+
+
+def _normal(path: str) -> str:
+    if not path.startswith("/") or "\x00" in path:
+        raise ValueError(f"{path!r} is not an absolute path")
+    if any(part == ".." for part in path.split("/")):
+        raise ValueError(f"{path!r} must not hold '..'")
+    return str(Path(path))
+
+
+class LocalProfile(BaseModel):
+    """A directory that the server and every engine reach under the same path."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["local"]
+    base_path: Annotated[str, AfterValidator(_normal)] = Field(alias="base-path")
+
+    @property
+    def location(self) -> str:
+        """The warehouse's base location, without a trailing slash."""
+        return SCHEME + self.base_path.rstrip("/")
+
+    def dump(self) -> dict[str, Any]:
+        return self.model_dump(by_alias=True)
+
+
+StorageProfile = LocalProfile
+_adapter: TypeAdapter[StorageProfile] = TypeAdapter(StorageProfile)
+
+
+def parse_profile(value: object) -> StorageProfile:
+    """Raises BadRequest that names the wrong field."""
+    if not isinstance(value, dict) or value.get("type") != "local":
+        kind = value.get("type") if isinstance(value, dict) else value
+        raise BadRequest(f"Unknown storage profile type {kind!r}: this server knows 'local'")
+    try:
+        return _adapter.validate_python(value)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in problem["loc"])
+        raise BadRequest(f"Invalid storage profile: {field}: {problem['msg']}") from None
+
+
+def local_path(location: str) -> str:
+    """The path of `file:///p`, `file:/p`; clients write both. StorageError for any other URI."""
+    for prefix in ("file://", "file:"):
+        if location.startswith(prefix + "/"):
+            path = location[len(prefix) :]
+            # locations are not URL-decoded by engines: a '%' is part of the name
+            if ".." in path.split("/") or "\x00" in path or ".." in unquote(path).split("/"):
+                raise StorageError(f"{location} holds '..'")
+            return path
+    raise StorageError(f"{location} is not a file:// location")

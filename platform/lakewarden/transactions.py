@@ -1,0 +1,28 @@
+"""One transaction around a change, with an honest answer when the database goes away in the middle."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import InterfaceError, OperationalError, transaction
+
+from lakewarden.errors import CommitStateUnknown, Unavailable
+
+
+@contextmanager
+def changing() -> Iterator[None]:
+    """Commit everything inside, or nothing.
+
+    Raises Unavailable when the database failed before the commit was sent (nothing was applied), CommitStateUnknown
+    when it failed during the commit itself.
+    """
+    finished = False
+    try:
+        with transaction.atomic():
+            yield
+            finished = True
+    except (OperationalError, InterfaceError) as error:
+        if finished:
+            raise CommitStateUnknown(
+                "The database failed during the commit of the change: load the object to see whether it was applied"
+            ) from error
+        raise Unavailable("The database is not available; nothing was changed. Try again shortly") from error

@@ -1,0 +1,60 @@
+"""Writes the reference pages that are generated from the code; `check_project` checks that they are current."""
+
+from pathlib import Path
+from typing import get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from lakewarden.config import PREFIX, Config
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "configuration.md"
+HEAD = """# Configuration
+
+Everything is set by environment variables. Names are matched without case; unknown names and wrong values refuse to
+start. Lists are separated by commas. `<ID>` is the id of an OIDC provider (`oidc` for the first): users of it are
+`<id>~<subject>`.
+
+| variable | meaning | default |
+|---|---|---|
+"""
+
+
+def configuration() -> str:
+    """The page of all settings."""
+    return HEAD + "\n".join(_rows(Config, PREFIX)) + "\n"
+
+
+def _rows(model: type[BaseModel], prefix: str) -> list[str]:
+    rows: list[str] = []
+    for name, field in model.model_fields.items():
+        section, path = _section(field), prefix + name.upper()
+        if section is None:
+            rows.append(f"| `{path}` | {field.description} | {_default(field)} |")
+        elif section[1]:
+            rows.extend(_rows(section[0], f"{path}__<ID>__"))
+        else:
+            rows.extend(_rows(section[0], f"{path}__"))
+    return rows
+
+
+def _section(field: FieldInfo) -> tuple[type[BaseModel], bool] | None:
+    """The model below a field, and whether it is one of several by id."""
+    kind = field.annotation
+    if get_origin(kind) is dict:
+        return get_args(kind)[1], True
+    return (kind, False) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "required"
+    if field.default in (None, ()):
+        return "–"
+    value = field.default
+    return f"`{','.join(value) if isinstance(value, tuple) else value}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(configuration(), encoding="utf-8")

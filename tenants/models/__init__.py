@@ -1,0 +1,8 @@
+"""Server → Project → Warehouse, and the users who act in them."""
+
+from tenants.models.project import Project
+from tenants.models.server import Server
+from tenants.models.user import User
+from tenants.models.warehouse import Warehouse
+
+__all__ = ["Project", "Server", "User", "Warehouse"]

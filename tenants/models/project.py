@@ -1,0 +1,23 @@
+"""A project: the border that no query and no right crosses."""
+
+import re
+
+from django.db import models
+
+DEFAULT_PROJECT_ID = "00000000-0000-0000-0000-000000000000"
+PROJECT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+class Project(models.Model):
+    id = models.TextField(primary_key=True)
+    name = models.TextField()
+    name_key = models.TextField(unique=True)
+    authz_epoch = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "project"
+
+    def __str__(self) -> str:
+        return self.name

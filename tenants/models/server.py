@@ -1,0 +1,26 @@
+"""The one row that says who this server is; its id never changes."""
+
+from typing import Self
+
+from django.db import models
+
+from lakewarden.ids import new_id
+
+
+class Server(models.Model):
+    id = models.UUIDField(primary_key=True)
+    singleton = models.BooleanField(default=True, unique=True)
+    bootstrapped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "server"
+        constraints = [models.CheckConstraint(condition=models.Q(singleton=True), name="server_is_one")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @classmethod
+    def this(cls) -> Self:
+        """The row, made at first sight: a server has its id before anybody bootstraps it."""
+        server, _ = cls.objects.get_or_create(singleton=True, defaults={"id": new_id()})
+        return server

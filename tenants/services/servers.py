@@ -1,0 +1,60 @@
+"""Bootstraps the server: its identity, the default project and the first administrator, once."""
+
+from django.utils import timezone
+
+from lakewarden import backends
+from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.model import Privilege
+from lakewarden.context import Actor, RequestContext
+from lakewarden.errors import BadRequest
+from lakewarden.events.changes import Change, record
+from lakewarden.names import match_key
+from lakewarden.transactions import changing
+from tenants.access import SERVER
+from tenants.models import Project, Server
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import users
+
+
+class AlreadyBootstrapped(BadRequest):
+    """The server has an administrator; the reference API answers 400, and so do we."""
+
+    wire_type = "ServerAlreadyBootstrappedException"
+
+
+def this() -> Server:
+    return Server.this()
+
+
+def is_bootstrapped() -> bool:
+    return Server.objects.filter(bootstrapped_at__isnull=False).exists()
+
+
+def bootstrap(admin: Actor, context: RequestContext) -> Server:
+    """Make `admin`, who becomes a user described as given, the first administrator.
+
+    Raises AlreadyBootstrapped when the server has one.
+    """
+    with changing():
+        server = Server.objects.select_for_update().get(pk=Server.this().pk)
+        if server.bootstrapped_at is not None:
+            raise AlreadyBootstrapped("The server is bootstrapped already: its administrators grant further rights")
+        server.bootstrapped_at = timezone.now()
+        server.save(update_fields=["bootstrapped_at"])
+        project, _ = Project.objects.get_or_create(
+            id=DEFAULT_PROJECT_ID, defaults={"name": "Default Project", "name_key": match_key("Default Project")}
+        )
+        users.register(admin)
+        users.refresh(admin)
+        backends.authorizer().add_grants(
+            SERVER, [(admin.id, Privilege.ADMIN)], project_id=None, granted_by=context.actor.id
+        )
+        backends.authorizer().add_grants(
+            ObjectRef(ObjectType.PROJECT, project.id),
+            [(admin.id, Privilege.PROJECT_ADMIN)],
+            project_id=project.id,
+            granted_by=context.actor.id,
+        )
+        record(Change("bootstrapServer", "server", str(server.id), data={"admin": admin.id}), context)
+    return server

@@ -1,0 +1,113 @@
+"""The doctor against a real database in the states that a person finds it in."""
+
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+
+from lakewarden import config
+from lakewarden.doctor import database
+from lakewarden.doctor.findings import Finding, State
+from lakewarden.events.models import OutboxEvent
+from tenants.models import Warehouse
+from tests.servers import postgres
+from tests.servers.asgi_client import AsgiClient
+
+
+def examined(url: str) -> dict[str, Finding]:
+    return {finding.name: finding for finding in database.examine(config.read({"LAKEWARDEN__DATABASE__URL": url}))}
+
+
+def execute(url: str, command: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(command.encode())
+
+
+def test_a_healthy_database_is_ok_but_for_the_worker(
+    database_url: str, admin: AsgiClient, warehouse: Warehouse
+) -> None:
+    found = examined(database_url)
+    assert {name: finding.state for name, finding in found.items()} == {
+        "database": State.OK,
+        "migrations": State.OK,
+        "bootstrap": State.OK,
+        f"warehouse 'lake' ({warehouse.id})": State.OK,
+        "worker": State.WARN,
+        "outbox": State.OK,
+    }
+    assert f"{OutboxEvent.objects.count()} events" in found["outbox"].sentence
+
+
+def test_nobody_has_bootstrapped(database_url: str, client: AsgiClient) -> None:
+    assert "lakewarden bootstrap" in (examined(database_url)["bootstrap"].fix or "")
+
+
+def test_an_empty_database_says_to_migrate(database_url: str) -> None:
+    with postgres.shared() as server:
+        url = server.create_database("lakewarden_empty")
+        found = examined(url)
+        server.drop_database("lakewarden_empty")
+    assert set(found) == {"database", "migrations"}
+    assert found["migrations"].state is State.FAIL
+    assert found["migrations"].fix == "run `lakewarden migrate`"
+
+
+def test_a_pending_migration_is_named(database_url: str, database: None) -> None:
+    execute(database_url, "update django_migrations set app = 'gone' where app = 'tenants' and name = '0001_initial'")
+    found = examined(database_url)["migrations"]
+    execute(database_url, "update django_migrations set app = 'tenants' where app = 'gone'")
+    assert found.state is State.FAIL
+    assert "newer than this version: it has gone.0001_initial" in found.sentence
+    execute(database_url, "delete from django_migrations where app = 'tenants' and name = '0001_initial'")
+    found = examined(database_url)["migrations"]
+    execute(
+        database_url,
+        "insert into django_migrations (app, name, applied) values ('tenants', '0001_initial', now())",
+    )
+    assert found.sentence == "1 are pending: tenants.0001_initial"
+
+
+def test_a_dead_worker_a_living_one_and_failed_jobs(database_url: str, database: None) -> None:
+    execute(database_url, "insert into procrastinate_workers (last_heartbeat) values (now() - interval '1 hour')")
+    dead = examined(database_url)["worker"]
+    assert dead.state is State.WARN
+    assert "no sign of life since" in dead.sentence
+    execute(database_url, "insert into procrastinate_workers default values")
+    execute(
+        database_url,
+        "insert into procrastinate_jobs (queue_name, task_name, status) values ('q', 'purge', 'failed'), ('q', 'x', 'todo')",
+    )
+    found = examined(database_url)
+    assert (found["worker"].state, found["worker"].sentence) == (State.OK, "1 alive, 1 jobs wait or run")
+    assert found["jobs"].state is State.WARN
+
+
+def test_a_warehouse_without_its_directory_or_with_a_strange_profile_fails(
+    database_url: str, warehouse: Warehouse
+) -> None:
+    name = f"warehouse 'lake' ({warehouse.id})"
+    Warehouse.objects.update(storage_profile={"type": "local", "base-path": "/proc/nowhere"})
+    assert examined(database_url)[name].state is State.FAIL
+    Warehouse.objects.update(storage_profile={"type": "tape"})
+    assert examined(database_url)[name].state is State.FAIL
+
+
+def test_a_wrong_password_is_told_from_a_wrong_port_and_neither_is_shown(database_url: str) -> None:
+    parts = urlsplit(database_url)
+    nowhere = urlunsplit(parts._replace(netloc="u:pa%24s-wd@127.0.0.1:9", query=""))
+    found = examined(nowhere)["database"]
+    assert found.state is State.FAIL
+    assert "127.0.0.1:9" in found.sentence
+    assert "s-wd" not in str(found)
+
+
+def test_a_missing_database_says_to_create_it(database_url: str) -> None:
+    url = urlunsplit(urlsplit(database_url)._replace(path="/lakewarden_gone"))
+    assert "createdb" in (examined(url)["database"].fix or "")
+
+
+def test_an_old_postgres_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "OLDEST", 99)
+    found = examined(database_url)
+    assert set(found) == {"database"}
+    assert "99 is the oldest that works" in found["database"].sentence

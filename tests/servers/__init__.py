@@ -1,0 +1,1 @@
+"""Real servers for tests, each a process on a free port in a directory of its own: `with start() as server`."""

@@ -1,0 +1,26 @@
+"""An authenticator for in-process tests: the token `alice` is the person `oidc~alice`, no cryptography involved."""
+
+from lakewarden.authn.interface import Principal
+from lakewarden.errors import NotAuthorized, Unavailable
+
+
+class StubAuthenticator:
+    """`engine…` tokens are applications, all others people; `expired` and `unavailable` fail as their names say."""
+
+    def authenticate(self, authorization: str | None) -> Principal:
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme != "Bearer" or not token or token == "expired":
+            raise NotAuthorized("Send 'Authorization: Bearer <access token>'")
+        if token == "unavailable":
+            raise Unavailable("The identity provider cannot be reached")
+        return Principal(
+            id=f"oidc~{token}",
+            name=token.title(),
+            email=f"{token}@example.org",
+            kind="application" if token.startswith("engine") else "human",
+            issuer="https://issuer.test",
+            expires_at=4e9,
+        )
+
+    def find_known(self, authorization: str | None) -> Principal | None:
+        return self.authenticate(authorization)

@@ -1,0 +1,86 @@
+"""For the tests of the verifier: an identity provider in memory, and a clock that moves when told to."""
+
+import json
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import ECKey, Key
+
+from lakewarden.authn.json_fetch import FetchFailed, JsonObject
+from lakewarden.authn.oidc import OidcAuthenticator, OidcProvider
+
+ISSUER = "https://id.example.org/realms/lake"
+NOW = 1_800_000_000.0
+
+
+@dataclass
+class FakeClock:
+    time: float = NOW
+
+    def __call__(self) -> float:
+        return self.time
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+
+@dataclass
+class FakeIdentityProvider:
+    """Signs tokens, and serves discovery and keys to `fetch`, which counts and can be made to fail."""
+
+    issuer: str = ISSUER
+    keys: dict[str, Key] = field(default_factory=dict)
+    extra_jwks: list[JsonObject] = field(default_factory=list)
+    is_down: bool = False
+    fetched: list[str] = field(default_factory=list)
+
+    def add_key(self, kid: str, key: Key | None = None) -> Key:
+        made = key or ECKey.generate_key("P-256")
+        self.keys[kid] = type(made).import_key(made.as_dict(private=True) | {"kid": kid})
+        return self.keys[kid]
+
+    def fetch(self, url: str) -> JsonObject:
+        self.fetched.append(url)
+        if self.is_down:
+            raise FetchFailed(f"{url} is down")
+        if url.endswith("/.well-known/openid-configuration"):
+            return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
+        return {"keys": [key.as_dict(private=False) for key in self.keys.values()] + self.extra_jwks}
+
+    def claims(self, **changed: Any) -> dict[str, Any]:
+        """Claims of a good token; a claim that is changed to None is left out."""
+        good = {"iss": self.issuer, "aud": "lakewarden", "sub": "ada", "iat": NOW, "exp": NOW + 3600}
+        return {name: value for name, value in (good | changed).items() if value is not None}
+
+    def token(self, *, kid: str = "first", alg: str = "ES256", header: JsonObject | None = None, **changed: Any) -> str:
+        return jwt.encode({"alg": alg, "kid": kid} | (header or {}), self.claims(**changed), self.keys[kid], [alg])
+
+
+def unsigned_token(header: JsonObject, claims: JsonObject, *, signature: str = "") -> str:
+    parts = (urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in (header, claims))
+    return ".".join((*parts, signature))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def idp() -> FakeIdentityProvider:
+    provider = FakeIdentityProvider()
+    provider.add_key("first")
+    return provider
+
+
+@pytest.fixture
+def provider() -> OidcProvider:
+    return OidcProvider(id="oidc", issuer=ISSUER, audiences=("lakewarden",))
+
+
+@pytest.fixture
+def authenticator(idp: FakeIdentityProvider, provider: OidcProvider, clock: FakeClock) -> OidcAuthenticator:
+    return OidcAuthenticator([provider], fetch=idp.fetch, now=clock, monotonic=clock)

@@ -1,0 +1,58 @@
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lakewarden.authn.dev_issuer import seed
+from lakewarden.authn.dev_issuer.clients import Clients
+from lakewarden.authn.dev_issuer.state import StateDir
+
+
+def test_prepare_creates_the_identities_once(tmp_path: Path) -> None:
+    first = seed.prepare(tmp_path / "issuer")
+
+    assert seed.prepare(tmp_path / "issuer") == first
+    assert (first.admin.client_id, first.admin.subject, first.admin.scope) == (
+        "lakewarden-admin",
+        "lakewarden-admin",
+        "catalog",
+    )
+    assert first.engine.client_id == "lakewarden-engine"
+    assert first.user.username
+
+
+def test_prepare_in_two_directories_makes_different_secrets(tmp_path: Path) -> None:
+    one, other = seed.prepare(tmp_path / "1"), seed.prepare(tmp_path / "2")
+    secrets = {each.client_secret for each in (one.admin, one.engine, other.admin, other.engine)}
+
+    assert len(secrets) == 4
+    assert min(map(len, secrets)) >= 32
+    assert one.user.password != other.user.password
+
+
+def test_prepare_at_the_same_time_agrees(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        made = list(threads.map(seed.prepare, [tmp_path / "issuer"] * 8))
+
+    assert made == [made[0]] * 8
+
+
+def test_prepare_keeps_clients_that_somebody_added(tmp_path: Path) -> None:
+    seed.prepare(tmp_path)
+    state = StateDir(tmp_path)
+    stored = state.read("clients.json") or {}
+    state.write("clients.json", stored | {"mine": stored["lakewarden-engine"]})
+    seed.prepare(tmp_path)
+
+    found = Clients(state).find("mine")
+    assert found is not None
+    assert found.client_id == "mine"
+
+
+def test_public_clients_have_no_secret(tmp_path: Path) -> None:
+    seed.prepare(tmp_path)
+    clients = Clients(StateDir(tmp_path))
+
+    for client_id in (seed.CONSOLE_CLIENT_ID, seed.CLI_CLIENT_ID):
+        client = clients.find(client_id)
+        assert client is not None
+        assert client.client_secret is None
+        assert not client.check_grant_type("client_credentials")
