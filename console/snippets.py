@@ -21,14 +21,14 @@ def snippets(base_uri: str) -> list[Snippet]:
 
 
 _SPARK = """\
-spark.sql.extensions                 org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
-spark.sql.catalog.lake               org.apache.iceberg.spark.SparkCatalog
-spark.sql.catalog.lake.type          rest
-spark.sql.catalog.lake.uri           {uri}
-spark.sql.catalog.lake.warehouse     <warehouse>
-spark.sql.catalog.lake.oauth2-server-uri  <token endpoint of your identity provider>
-spark.sql.catalog.lake.credential    <client id>:<client secret>
-spark.sql.catalog.lake.scope         <scope>
+spark.sql.extensions                       org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+spark.sql.catalog.lake                     org.apache.iceberg.spark.SparkCatalog
+spark.sql.catalog.lake.type                rest
+spark.sql.catalog.lake.uri                 {uri}
+spark.sql.catalog.lake.warehouse           <warehouse>
+spark.sql.catalog.lake.oauth2-server-uri   <token endpoint of your identity provider>
+spark.sql.catalog.lake.credential          <client id>:<client secret>
+spark.sql.catalog.lake.scope               <scope>
 """
 
 _PYICEBERG = """\

@@ -34,6 +34,9 @@ class Report:
         self._write(self._open_line)
         try:
             yield
+        except (KeyboardInterrupt, SystemExit):
+            self._write("interrupted\n")
+            raise
         except BaseException:
             self._write("failed\n")
             raise

@@ -24,7 +24,7 @@ class UserShape(Shape):
 class WhoAmI(ManagementView):
     def get(self, _request: Request) -> Response:
         """The caller's own row, made at first sight."""
-        return Response(UserShape.of(users.provision(self.context.actor, seen_by=User.UpdatedWith.CREATE_ENDPOINT)))
+        return Response(UserShape.of(users.provision(self.context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)))
 
 
 class UserBody(Body):
@@ -48,9 +48,9 @@ class Users(ManagementView):
                 "Describing users is not served by this server yet: send {} with the user's own token; "
                 "name, email and type are taken from it"
             )
-        user, is_new = users.register(actor)
+        user, is_new = users.register(actor, self.context)
         if not is_new and not body.get("update_if_exists"):
             raise AlreadyExists(f"The user {actor.id} exists already: send 'update-if-exists': true to refresh it")
         if not is_new:
-            user = users.refresh(actor)
+            user = users.refresh(actor, self.context)
         return Response(UserShape.of(user), status=201 if is_new else 200)

@@ -44,9 +44,9 @@ def _package_in_platform() -> list[str]:
 
 
 def _machine_paths() -> list[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = []
-    for name in listed:
+    for name in listed.splitlines():
         path = ROOT / name
         if path.suffix in TEXT and path.is_file() and name not in {"uv.lock", "scripts/check_project.py"}:
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

@@ -51,7 +51,7 @@ def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "required"
     if field.default in (None, ()):
-        return "–"
+        return "none"
     value = field.default
     return f"`{','.join(value) if isinstance(value, tuple) else value}`"
 

@@ -22,7 +22,7 @@ class ConfigEndpoint(Endpoint):
 
     def get(self, request: ApiRequest) -> HttpResponse:
         # remembered even when the call is refused: an administrator can then give rights to who tried
-        users.provision(request.context.actor, seen_by=User.UpdatedWith.CONFIG_CALL)
+        users.provision(request.context, seen_by=User.UpdatedWith.CONFIG_CALL)
         project, separator, name = request.query.get("warehouse", "").rpartition("/")
         if not name:
             raise BadRequest("The query parameter `warehouse` is missing: it names the warehouse to connect to")

@@ -183,6 +183,8 @@ def _check_snapshots(draft: TableDraft, document: TableDocument) -> None:
         raise ValidationFailed(f"Cannot find current snapshot {current} in snapshots")
     for name in draft.refs:
         ref = draft.ref(name)
+        if ref is not None and ref.type not in {"branch", "tag"}:
+            raise ValidationFailed(f"Invalid snapshot ref type of {name}: {ref.type}; it is branch or tag")
         if ref is not None and ref.snapshot_id not in ids:
             raise ValidationFailed(f"Snapshot {ref.snapshot_id} for reference {name} does not exist")
     main = draft.ref(MAIN)

@@ -53,7 +53,8 @@ def transform(text: str) -> Transform:
         name, width = found[1].lower(), int(found[2])
         if name in _WIDTH_NAMES:
             if not 0 < width <= _MAX_WIDTH:
-                raise InvalidArgument(f"Invalid {_WIDTH_NAMES[name]}: {width} (must be 1 to {_MAX_WIDTH})")
+                limit = "> 0" if width == 0 else f"<= {_MAX_WIDTH}"
+                raise InvalidArgument(f"Invalid {_WIDTH_NAMES[name]}: {width} (must be {limit})")
             return Transform(name, f"{name}[{width}]")
     lower = text.lower()
     if lower in _WIDTH_NAMES:

@@ -5,6 +5,7 @@ Everything that parses a request, a foreign metadata file or a stored document g
 
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -26,9 +27,10 @@ MAX_DEPTH: Final = 100
 """Levels of arrays and objects in a value; a struct within a struct takes three."""
 NULL: Final = Raw(b"null")
 
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_INNERMOST = re.compile(rb"\[\]|\{\}")
+# an unclosed string is taken to the end, so that hostile text is scanned once
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS: Final = {each: 1 if each in b"[{" else -1 for each in b"[]{}"}
 _MEMBERS = msgspec.json.Decoder(Members)
 _LIST = msgspec.json.Decoder(list[Raw])
 _ANY = msgspec.json.Decoder()
@@ -95,8 +97,6 @@ def check_text(raw: Json, what: str) -> None:
         raise BadRequest(f"{what} is not valid UTF-8: {error}") from error
     if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return
-    skeleton = _STRINGS.sub(b"", text).translate(None, _NOT_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        skeleton = _INNERMOST.sub(b"", skeleton)
-    if skeleton:
+    brackets = _STRINGS.sub(b"", text).translate(None, _NOT_BRACKETS)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:
         raise BadRequest(f"{what} is nested too deeply: at most {MAX_DEPTH} levels are allowed")

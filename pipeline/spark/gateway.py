@@ -4,6 +4,7 @@ pyspark's own launcher asks for a module that a Java from a wheel lacks. We star
 the same handshake. The JVM reads a pipe whose other end is ours and exits when that closes, so it dies with us.
 """
 
+import logging
 import os
 import struct
 import subprocess
@@ -113,6 +114,7 @@ def _connect(handshake: Handshake) -> Any:  # noqa: ANN401  py4j has no types
     """Lets pyspark connect to a JVM that is already there, by the two variables that it looks for."""
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415  slow to import, and not needed by the shell
 
+    _silence_py4j()
     given = {"PYSPARK_GATEWAY_PORT": str(handshake.port), "PYSPARK_GATEWAY_SECRET": handshake.secret}
     os.environ.update(given)
     try:
@@ -120,6 +122,16 @@ def _connect(handshake: Handshake) -> Any:  # noqa: ANN401  py4j has no types
     finally:
         for name in given:
             del os.environ[name]
+
+
+def _silence_py4j() -> None:
+    """All that py4j logs reaches the caller as an exception; a Ctrl-C it logs with a traceback, as root."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_py4j_interrupt)
+
+
+def _is_not_py4j_interrupt(record: logging.LogRecord) -> bool:
+    return record.msg != "KeyboardInterrupt while sending command."
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -91,7 +91,7 @@ def _running(connection: Any, settings: Mapping[str, str]) -> Iterator[SparkSess
 
 @contextmanager
 def _own_interrupt() -> Iterator[None]:
-    """pyspark puts its own handler on Ctrl-C, which breaks the connection that it uses: keeps ours."""
+    """Keeps our handler of Ctrl-C: pyspark puts its own there, which breaks the connection that it uses."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -83,7 +83,6 @@ class Config(Section):
     authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     log: LogConfig = Field(default_factory=LogConfig)
-    secret_key: SecretStr | None = Field(None, description="Signs the console's sessions; 32 characters or more.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

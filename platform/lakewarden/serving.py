@@ -1,6 +1,7 @@
 """Runs the HTTP server of `lakewarden serve`."""
 
 import errno
+import signal
 import socket
 import sys
 
@@ -30,6 +31,9 @@ def run(settings: Config) -> int:
             timeout_graceful_shutdown=20,
         )
     )
+    for stopping in (signal.SIGTERM, signal.SIGINT):
+        # the server sends itself the signal again when it has stopped: by then all is done
+        signal.signal(stopping, lambda *_: None)
     server.run(sockets=[listener])
     return 0
 

@@ -1,5 +1,6 @@
 """Django's settings, filled from config.py."""
 
+import secrets
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -28,12 +29,11 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
 _config = config.current()
 
 DEBUG = False
-SECRET_KEY = (
-    _config.secret_key.get_secret_value() if _config.secret_key else "unused: nothing is signed without a console"
-)
+SECRET_KEY = secrets.token_hex(32)  # nothing is signed yet; Django wants one
 ALLOWED_HOSTS = ["*"]  # the API answers under whatever name it is reached by
 ROOT_URLCONF = "lakewarden.urls"
 APPEND_SLASH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # asgi.py bounds every body
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False

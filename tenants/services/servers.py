@@ -45,8 +45,8 @@ def bootstrap(admin: Actor, context: RequestContext) -> Server:
         project, _ = Project.objects.get_or_create(
             id=DEFAULT_PROJECT_ID, defaults={"name": "Default Project", "name_key": match_key("Default Project")}
         )
-        users.register(admin)
-        users.refresh(admin)
+        users.register(admin, context)
+        users.refresh(admin, context)
         backends.authorizer().add_grants(
             SERVER, [(admin.id, Privilege.ADMIN)], project_id=None, granted_by=context.actor.id
         )

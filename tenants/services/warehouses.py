@@ -1,5 +1,6 @@
 """Warehouses: created with their storage proven, never sharing a location."""
 
+from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, connection
@@ -83,7 +84,9 @@ def _ensure_exclusive(location: str) -> None:
 def _ensure_allowed(profile: StorageProfile) -> None:
     """The directory lies below one of the operator's roots."""
     roots = config.current().storage.local_roots
-    if not any(profile.base_path == str(root) or profile.base_path.startswith(f"{root}/") for root in roots):
+    # a link below a root may lead out of it
+    meant = Path(profile.base_path).resolve()
+    if not any(meant.is_relative_to(root.resolve()) for root in roots):
         allowed = ", ".join(str(root) for root in roots) or "none: the setting is empty"
         raise InvalidArgument(
             f"base-path {profile.base_path!r} is not below one of the server's storage.local_roots ({allowed})"

@@ -34,7 +34,7 @@ def temporary_data_dir() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="lw-dev-"))
     directory.chmod(0o711)
     try:
-        yield directory
+        yield directory / "data"
     finally:
         shutil.rmtree(directory)
 
@@ -86,12 +86,13 @@ def start_dev(
     `arguments` are further options of the command, `environment` its whole environment (else ours).
     """
     if data_dir is None:
-        with temporary_data_dir() as own:
-            with start_dev(
+        with (
+            temporary_data_dir() as own,
+            start_dev(
                 data_dir=own, arguments=arguments, environment=environment, command=command, timeout_s=timeout_s
-            ) as server:
-                yield server
-            own.with_name(f"{own.name}.log").unlink()
+            ) as server,
+        ):
+            yield server
         return
     process = launch_dev(data_dir, arguments=arguments, environment=environment, command=command)
     try:

@@ -42,7 +42,9 @@ def _failed_jobs(connection: psycopg.Connection) -> Iterator[Finding]:
 
 
 def _outbox(connection: psycopg.Connection) -> Finding:
-    waiting = _count(connection, "select count(*) from (select 1 from outbox_event limit %s) as counted", MANY_EVENTS + 1)
+    waiting = _count(
+        connection, "select count(*) from (select 1 from outbox_event limit %s) as counted", MANY_EVENTS + 1
+    )
     if waiting <= MANY_EVENTS:
         return ok("outbox", f"{waiting} events are kept for delivery")
     return warn(

@@ -80,7 +80,7 @@ def _reached(name: str, setting: str, provider: OidcProvider) -> Iterator[Findin
     usable = usable_keys([key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else [])
     if not usable:
         raise _Unreadable(f"{jwks_uri} holds no key that tokens can be verified with")
-    yield ok(name, f"{issuer} is reachable, with {len(usable)} signing keys")
+    yield ok(name, f"{issuer} is reachable, usable signing keys: {len(usable)}")
     if not provider.audiences:
         yield warn(
             f"{name}, audience",

@@ -2,6 +2,7 @@
 
 import logging
 
+from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
@@ -27,6 +28,8 @@ def as_lakewarden_error(error: Exception) -> LakewardenError:
         return error
     if isinstance(error, OperationalError | InterfaceError):
         return Unavailable("The database is not available. Try again shortly")
+    if isinstance(error, SuspiciousOperation):
+        return BadRequest(f"The request is malformed: {error}")
     return InternalError("An internal error occurred. Its cause is in the server's log under this request id")
 
 

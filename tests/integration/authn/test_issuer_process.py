@@ -1,10 +1,12 @@
 """The development issuer as a process: what it publishes, what survives it, and when it does not start."""
 
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,20 @@ def test_start_warns_once_and_log_holds_no_secret(tmp_path: Path) -> None:
     assert log.count("For development only") == 1
     for secret in (token, issuer.identities.engine.client_secret, "secret-code"):
         assert secret not in log
+
+
+def test_interrupt_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    with run_issuer(tmp_path / "state") as issuer:
+        issuer.process.send_signal(signal.SIGINT)
+        assert issuer.process.wait(timeout=10) == 0
+    assert "Traceback" not in issuer.log.read_text()
+
+
+def test_many_clients_at_once_are_served(issuer: RunningIssuer) -> None:
+    with ThreadPoolExecutor(max_workers=12) as threads:
+        tokens = set(threads.map(lambda _: issuer.engine_token(), range(48)))
+
+    assert len(tokens) == 48
 
 
 def start_and_fail(state_dir: Path, *, port: int = 0, mode: str | None) -> str:

@@ -8,6 +8,8 @@ from authlib.integrations.requests_client import OAuth2Session
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
+from lakewarden.authn.dev_issuer.seed import TOKEN_EXCHANGE_GRANT
+from lakewarden.authn.dev_issuer.state import StateDir
 from tests.integration.authn.conftest import Browser, RunningIssuer, redirect_parameters
 
 REDIRECT = "http://127.0.0.1:45678/console/callback"
@@ -142,8 +144,37 @@ def test_code_for_another_client_is_refused(issuer: RunningIssuer, console: Cons
     answer = issuer.post_token((engine.client_id, engine.client_secret), **form)
     assert (answer.status_code, answer.json()["error"]) == (400, "unauthorized_client")
 
-    answer = issuer.post_token(**(form | {"redirect_uri": REDIRECT + "x"}), client_id="lakewarden-console")
+    state = StateDir(issuer.state_dir)
+    clients = state.read("clients.json") or {}
+    state.write("clients.json", clients | {"other-console": clients["lakewarden-console"]})
+    answer = issuer.post_token(**form, client_id="other-console")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+def test_code_for_another_address_is_refused(issuer: RunningIssuer, console: Console) -> None:
+    code = redirect_parameters(console.sign_in())["code"]
+    form = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
+
+    answer = issuer.post_token(**form, client_id="lakewarden-console", redirect_uri=REDIRECT + "x")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+def test_exchange_renews_a_persons_token_for_the_same_client_only(issuer: RunningIssuer, console: Console) -> None:
+    token = console.fetch_token(console.sign_in())["access_token"]
+    engine = issuer.identities.engine
+    form = {
+        "grant_type": TOKEN_EXCHANGE_GRANT,
+        "subject_token": token,
+        "subject_token_type": "urn:ietf:params:oauth:token-type:access_token",
+    }
+
+    by_engines_token = issuer.post_token(None, issuer.engine_token(), **form)
+    by_engines_secret = issuer.post_token((engine.client_id, engine.client_secret), **form)
+    renewed = issuer.post_token(None, token, **form, scope="catalog")
+
+    assert by_engines_token.json()["error"] == by_engines_secret.json()["error"] == "invalid_grant"
+    claims = jwt.decode(renewed.json()["access_token"], keys_of(issuer), algorithms=["RS256"]).claims
+    assert (claims["sub"], claims["client_id"]) == (issuer.identities.user.subject, "lakewarden-console")
 
 
 def test_signed_in_person_is_not_asked_again_unless_the_client_wants(console: Console) -> None:

@@ -92,12 +92,18 @@ def test_a_warehouse_without_its_directory_or_with_a_strange_profile_fails(
     assert examined(database_url)[name].state is State.FAIL
 
 
-def test_a_wrong_password_is_told_from_a_wrong_port_and_neither_is_shown(database_url: str) -> None:
-    parts = urlsplit(database_url)
-    nowhere = urlunsplit(parts._replace(netloc="u:pa%24s-wd@127.0.0.1:9", query=""))
-    found = examined(nowhere)["database"]
+def test_a_wrong_password_is_told_and_not_shown(database_url: str) -> None:
+    netloc = urlsplit(database_url).netloc.rpartition("@")[2]
+    url = urlunsplit(urlsplit(database_url)._replace(netloc=f"postgres:pa%24s-wd@{netloc}"))
+    found = examined(url)["database"]
+    assert "refuses the user or the password" in found.sentence
+    assert "s-wd" not in str(found)
+
+
+def test_nothing_listens_at_the_address(database_url: str) -> None:
+    found = examined("postgresql://u:pa%24s-wd@127.0.0.1:9/lake")["database"]
     assert found.state is State.FAIL
-    assert "127.0.0.1:9" in found.sentence
+    assert "127.0.0.1:9/lake cannot be reached" in found.sentence
     assert "s-wd" not in str(found)
 
 

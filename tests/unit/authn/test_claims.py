@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from lakewarden.authn.claims import principal_of
+from lakewarden.authn.claims import principal_of, verify_claims
 from lakewarden.authn.oidc import OidcProvider
 from lakewarden.errors import NotAuthorized
 
@@ -78,3 +78,9 @@ def test_subject_that_is_not_usable_is_refused(subject: object) -> None:
 
 def test_expiry_beyond_any_calendar_is_capped() -> None:
     assert principal_of(BASE | {"exp": 10**400}, PROVIDER).expires_at == 253_402_300_799.0
+
+
+@pytest.mark.parametrize("issuer", ["https://b", "", 7, None])
+def test_verified_claims_of_another_issuer_are_refused(issuer: object) -> None:
+    with pytest.raises(NotAuthorized, match="does not trust|lacks the claim 'iss'"):
+        verify_claims(BASE | {"iss": issuer}, PROVIDER, now=lambda: 1_800_000_000.0)

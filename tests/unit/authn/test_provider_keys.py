@@ -14,10 +14,18 @@ KEYS = "https://id.example.org/keys"
 
 
 def build(
-    fetch: Callable[[str], JsonObject], clock: FakeClock, on_change: Callable[[], None] = lambda: None
+    fetch: Callable[[str], JsonObject],
+    clock: FakeClock,
+    on_change: Callable[[], None] = lambda: None,
+    *,
+    limits: RefreshLimits | None = None,
 ) -> ProviderKeys:
     return ProviderKeys(
-        jwks_address=lambda: KEYS, fetch=fetch, on_change=on_change, limits=RefreshLimits(), monotonic=clock
+        jwks_address=lambda: KEYS,
+        fetch=fetch,
+        on_change=on_change,
+        limits=limits or RefreshLimits(),
+        monotonic=clock,
     )
 
 
@@ -54,10 +62,10 @@ def test_many_threads_share_one_fetch(idp: FakeIdentityProvider, clock: FakeCloc
     def slow_fetch(url: str) -> JsonObject:
         is_fetching.set()
         assert may_answer.wait(timeout=5)
-        clock.advance(60)  # even when the pause is over: who waited for a fetch takes its result
         return idp.fetch(url)
 
-    keys = build(slow_fetch, clock)
+    # without a pause: who waited for somebody's fetch takes its result all the same
+    keys = build(slow_fetch, clock, limits=RefreshLimits(unknown_key=0, no_keys=0))
     found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(str(keys.find("first").kid))) for _ in range(12)]
     for thread in threads:
@@ -143,6 +151,18 @@ def test_provider_down_at_start_is_asked_once_a_second(idp: FakeIdentityProvider
     with pytest.raises(Unavailable):
         keys.find("first")
     assert len(idp.fetched) == 2
+
+
+def test_provider_that_is_back_can_say_that_a_key_is_not_his(idp: FakeIdentityProvider, clock: FakeClock) -> None:
+    keys = build(idp.fetch, clock)
+    idp.is_down = True
+    with pytest.raises(Unavailable):
+        keys.find("unknown")
+    idp.is_down = False
+    clock.advance(1)
+
+    with pytest.raises(NotAuthorized, match="does not publish"):
+        keys.find("unknown")
 
 
 @pytest.mark.parametrize("document", [{}, {"keys": []}, {"keys": "x"}, {"keys": [7, {"kty": "oct", "k": "AAAA"}]}])

@@ -22,13 +22,13 @@ def test_environment_leaves_out_what_is_not_known_yet(monkeypatch: pytest.Monkey
 
 def test_environment_holds_all_that_is_known() -> None:
     settings = commands.environment(
-        database_url="postgresql://db", issuer="http://issuer", port=80, local_root=Path("/root")
+        database_url="postgresql://db", issuer="http://issuer", port=80, local_root=Path("/tables")
     )
     assert settings["LAKEWARDEN__DATABASE__URL"] == "postgresql://db"
     assert settings["LAKEWARDEN__OPENID__OIDC__ISSUER"] == "http://issuer"
     assert settings["LAKEWARDEN__OPENID__OIDC__AUDIENCE"] == "lakewarden"
     assert settings["LAKEWARDEN__SERVER__PORT"] == "80"
-    assert settings["LAKEWARDEN__STORAGE__LOCAL_ROOTS"] == "/root"
+    assert settings["LAKEWARDEN__STORAGE__LOCAL_ROOTS"] == "/tables"
 
 
 @pytest.mark.parametrize("name", ["LAKEWARDEN__DATABASE__URL", "lakewarden__openid__corp__issuer", "LAKEWARDEN__MODE"])

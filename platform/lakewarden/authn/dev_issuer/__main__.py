@@ -1,7 +1,6 @@
 """`python -m lakewarden.authn.dev_issuer --port 8080 --state-dir DIR`: the issuer as a process."""
 
 import logging
-import signal
 import sys
 from pathlib import Path
 
@@ -17,13 +16,10 @@ from lakewarden.authn.dev_issuer.refusal import StartRefused
 @click.option("--token-lifetime", type=click.IntRange(1, 86400), default=server.TOKEN_LIFETIME_S, show_default=True)
 def main(port: int, state_dir: Path, token_lifetime: int) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.run(port, state_dir, token_lifetime_s=token_lifetime)
     except StartRefused as error:
         raise click.ClickException(error.message) from error
-    except KeyboardInterrupt:
-        sys.exit(0)
 
 
 if __name__ == "__main__":

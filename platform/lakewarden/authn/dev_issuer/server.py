@@ -4,7 +4,10 @@ import ipaddress
 import logging
 import os
 import secrets
+import signal
 import socket
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +37,7 @@ def run(
     mode: str | None = None,
     token_lifetime_s: int = TOKEN_LIFETIME_S,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, in a process that has not configured Django yet.
+    """Serve until SIGTERM or SIGINT, in the main thread of a process that has not configured Django yet.
 
     `mode` is the server's mode, by default that of the environment; only `development` is accepted. Missing
     identities and keys are created in `state_dir`. Port 0 takes a free one and says which.
@@ -63,7 +66,10 @@ def run(
             server_header=False,
             timeout_graceful_shutdown=3,
         )
-        uvicorn.Server(config).run(sockets=[listener])
+        # uvicorn finishes its requests and raises the signal again, for these two
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _ensure_development(mode: str | None) -> None:

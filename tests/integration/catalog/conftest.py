@@ -1,0 +1,60 @@
+"""For the catalog's routes: every answer is held against the OpenAPI document; `lake` is a warehouse to work in."""
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from lakewarden import backends
+from lakewarden.audit.models import AuditEntry
+from lakewarden.events.models import OutboxEvent
+from tenants.models import Warehouse
+from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.openapi import CheckedClient
+from tests.servers.asgi_client import AsgiClient
+from tests.servers.stub_authenticator import StubAuthenticator
+
+Recorded = Callable[[], list[str]]
+
+
+@pytest.fixture
+def client(database: None, monkeypatch: pytest.MonkeyPatch) -> CheckedClient:
+    """The `client` of all integration tests, which also checks every answer."""
+    stub = StubAuthenticator()
+    monkeypatch.setattr(backends, "authenticator", lambda: stub)
+    backends.authorizer.cache_clear()
+    return CheckedClient()
+
+
+@pytest.fixture
+def lake(engine: AsgiClient, warehouse: Warehouse) -> Lake:
+    """The warehouse as `engine` sees it, with the namespace `sales` in it."""
+    found = Lake(engine, str(warehouse.id))
+    assert found.create_namespace("sales").status == 200
+    return found
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    """Tells the types of the changes recorded since the test asked for it; audit and outbox must agree on them."""
+    audit, outbox = AuditEntry.objects.count(), OutboxEvent.objects.count()
+
+    def since() -> list[str]:
+        audited = list(AuditEntry.objects.order_by("id").values_list("action", flat=True))[audit:]
+        assert list(OutboxEvent.objects.order_by("sequence").values_list("type", flat=True))[outbox:] == audited
+        return audited
+
+    return since
+
+
+@pytest.fixture
+def base(warehouse: Warehouse) -> Path:
+    """The warehouse's directory."""
+    return local(warehouse.location)
+
+
+def local(location: str) -> Path:
+    """The path of a `file://` location."""
+    assert location.startswith("file:///"), location
+    return Path(urlsplit(location).path)
