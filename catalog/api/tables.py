@@ -82,7 +82,7 @@ class RegisterTableEndpoint(Endpoint):
 class RenameTableEndpoint(Endpoint):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(Rename)
-        source = access.table(request.context, _ref(prefix, body.source), TableAction.RENAME)
+        source = access.table(request.context, table_ref(prefix, body.source), TableAction.RENAME)
         into = NamespaceRef(prefix, tuple(body.destination.namespace))
         destination = access.namespace(request.context, into, NamespaceAction.CREATE_TABLE)
         tabulars.rename(source, destination, body.destination.name)
@@ -97,7 +97,7 @@ class TableMetricsEndpoint(Endpoint):
         return no_content()
 
 
-def _ref(prefix: str, identifier: Identifier) -> TabularRef:
+def table_ref(prefix: str, identifier: Identifier) -> TabularRef:
     return TabularRef(NamespaceRef(prefix, tuple(identifier.namespace)), identifier.name)
 
 

@@ -12,6 +12,7 @@ from catalog.api.tables import (
     TablesEndpoint,
 )
 from catalog.api.tokens import TokenEndpoint
+from catalog.api.transactions import TransactionEndpoint
 from catalog.api.views import RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
 from lakewarden.http.endpoint import Endpoint
 
@@ -31,6 +32,7 @@ ROUTES: dict[str, type[Endpoint]] = {
     _NAMESPACE + "/views": ViewsEndpoint,
     _VIEW: ViewEndpoint,
     "/v1/{prefix}/views/rename": RenameViewEndpoint,
+    "/v1/{prefix}/transactions/commit": TransactionEndpoint,
 }
 """The spec's path templates."""
 

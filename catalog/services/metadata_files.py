@@ -55,8 +55,8 @@ def read(warehouse: Warehouse, location: str) -> bytes:
 
 
 @contextmanager
-def discarding(warehouse: Warehouse, *written: str) -> Iterator[None]:
-    """Remove the files `written` when what is inside fails for certain; never after an outcome that is unknown."""
+def discarding(warehouse: Warehouse, written: list[str]) -> Iterator[None]:
+    """Remove the files `written` so far when what is inside fails; not when its outcome is unknown."""
     try:
         yield
     except CommitStateUnknown:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -46,54 +46,85 @@ class NewMetadata:
     obsolete: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One table's or view's part of a commit: `compute` makes the new state of the base, None means no change."""
+
+    granted: Granted[Tabular]
+    compute: Callable[[Stored], NewMetadata | None]
+    event: str
+
+
+class _LostRace(CommitFailed):
+    """Somebody else moved a pointer first: everything of this attempt is taken back."""
+
+
 def load(granted: Granted[Tabular]) -> Stored:
     """The newest state; the row is read again with its document, so that both are of one version."""
     return _read(granted.target, lock=False)
 
 
-def commit(granted: Granted[Tabular], compute: Callable[[Stored], NewMetadata | None], *, event: str) -> Stored:
-    """Replace the state by what `compute` makes of it; None from it means no change, and keeps the file.
+def commit(one: Commit) -> Stored:
+    """`commit_all` of one table or view."""
+    return commit_all([one])[0]
 
-    A race lost to another commit is tried again here, at last with the row locked, so that one whose requirements
-    still hold gets through. What `compute` raises ends the commit at once.
+
+def commit_all(commits: Sequence[Commit], *, also: Callable[[], None] = lambda: None) -> list[Stored]:
+    """Replace all states, or none, in one transaction; `also` is part of it and may raise to undo it.
+
+    A race lost to another commit is tried again here, at last with the rows locked, so that one whose requirements
+    still hold gets through. What a `compute` raises ends the commit at once.
     """
-    stored = load(granted)
     for attempt in range(OPTIMISTIC_ATTEMPTS):
-        done = _attempt(stored, compute, granted.context, event)
-        if done is not None:
-            return done
-        time.sleep(random.uniform(0, 0.01) * (attempt + 1))  # noqa: S311 spreads contenders, hides nothing
-        stored = _read(stored.tabular, lock=False)
-    with changing():
-        done = _attempt(_read(stored.tabular, lock=True), compute, granted.context, event)
-    if done is None:
-        raise CommitFailed(f"Cannot commit to {granted.target}: too many commits at once, try again")
-    return done
+        try:
+            return _attempt(commits, [load(one.granted) for one in commits], also)
+        except _LostRace:
+            time.sleep(random.uniform(0, 0.01) * (attempt + 1))  # noqa: S311 spreads contenders, hides nothing
+    try:
+        with changing():
+            # always in the same order: two commits that want the same rows never wait for each other in a circle
+            order = sorted(range(len(commits)), key=lambda index: commits[index].granted.target.id)
+            locked = {index: _read(commits[index].granted.target, lock=True) for index in order}
+            return _attempt(commits, [locked[index] for index in range(len(commits))], also)
+    except _LostRace:
+        raise CommitFailed("Cannot commit: too many commits at once, try again") from None
 
 
-def _attempt(
-    base: Stored, compute: Callable[[Stored], NewMetadata | None], context: RequestContext, event: str
-) -> Stored | None:
-    new = compute(base)
-    if new is None:
-        return base
+def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[[], None]) -> list[Stored]:
+    if not commits:
+        with changing():
+            also()
+        return []
+    written: list[str] = []
+    results = list(bases)
+    warehouse = bases[0].tabular.namespace.warehouse
+    with metadata_files.discarding(warehouse, written):
+        changes: list[tuple[int, NewMetadata, str]] = []
+        for index, (one, base) in enumerate(zip(commits, bases, strict=True)):
+            new = one.compute(base)
+            if new is not None:
+                locations.inside(warehouse, new.location)
+                changes.append((index, new, _write(base, new)))
+                written.append(changes[-1][2])
+        with changing():
+            for index, new, file in sorted(changes, key=lambda change: bases[change[0]].tabular.id):
+                one = commits[index]
+                results[index] = _swap(bases[index], new, file, one.granted.context, one.event)
+                if new.obsolete:
+                    transaction.on_commit(partial(metadata_files.discard, warehouse, new.obsolete))
+            also()
+    return results
+
+
+def _write(base: Stored, new: NewMetadata) -> str:
     tabular = base.tabular
-    warehouse = tabular.namespace.warehouse
-    locations.inside(warehouse, new.location)
-    written = metadata_files.write(
-        warehouse, new.location, new.encoded, version=tabular.version, properties=new.properties
+    return metadata_files.write(
+        tabular.namespace.warehouse, new.location, new.encoded, version=tabular.version, properties=new.properties
     )
-    with metadata_files.discarding(warehouse, written), changing():
-        done = _swap(base, new, written, context, event)
-        if done is not None and new.obsolete:
-            transaction.on_commit(partial(metadata_files.discard, warehouse, new.obsolete))
-    if done is None:
-        metadata_files.discard(warehouse, (written,))
-    return done
 
 
-def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext, event: str) -> Stored | None:
-    """Move the pointer from `base` to `new`, part of a transaction; None when somebody else was first."""
+def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext, event: str) -> Stored:
+    """Move the pointer from `base` to `new`, part of a transaction; _LostRace when somebody else was first."""
     tabular = base.tabular
     if new.location != tabular.location:
         locations.ensure_apart(tabular.namespace.warehouse, new.location, exclusive=True, but=tabular.id)
@@ -109,7 +140,7 @@ def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext,
         )
     )
     if not moved:
-        return None
+        raise _LostRace(f"Another commit changed {tabular} first")
     document = pack(written, new.encoded)
     TabularDocument.objects.filter(tabular_id=tabular.id).update(
         version=tabular.version + 1, content=document.content, crc=document.crc, length=document.length

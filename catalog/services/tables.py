@@ -92,6 +92,11 @@ def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
 
     Raises CommitFailed when a requirement does not hold, StaleUpdate for a snapshot built on an older state.
     """
+    return pointer.commit(prepared(granted, request))
+
+
+def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
+    """The table's part of a commit, nothing done yet."""
 
     def compute(base: Stored) -> NewMetadata | None:
         before = engine.TableMetadata.decode(base.metadata)
@@ -105,7 +110,7 @@ def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
         )
         return None if after is before else _new(after, obsolete=engine.removed_metadata_files(before, after))
 
-    return pointer.commit(granted, compute, event="updateTable")
+    return pointer.Commit(granted, compute, "updateTable")
 
 
 def register(

@@ -49,7 +49,7 @@ def insert(
     """Write the first metadata file, then the row, its document, its owner, audit and event in one transaction."""
     warehouse = namespace.target.warehouse
     written = metadata_files.write(warehouse, new.location, new.encoded, version=0, properties=new.properties)
-    with metadata_files.discarding(warehouse, written):
+    with metadata_files.discarding(warehouse, [written]):
         return insert_at(
             namespace,
             name,

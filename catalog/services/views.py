@@ -54,7 +54,7 @@ def replace(granted: Granted[Tabular], request: CommitView) -> Stored:
         after = engine.commit(before, request.requirements, request.updates, now_ms=now_ms())
         return None if after is before else _new(after)
 
-    return pointer.commit(granted, compute, event="updateView")
+    return pointer.commit(pointer.Commit(granted, compute, "updateView"))
 
 
 def _new(metadata: engine.ViewMetadata) -> NewMetadata:

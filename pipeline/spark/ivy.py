@@ -90,7 +90,7 @@ class IvyFetcher:
                 self.progress(f"fetching {artifact.module}: {done // MIB} of {artifact.size // MIB} MiB")
 
     def _explain(self, artifact: Artifact, said: str) -> str:
-        reasons = re.findall(r"\b([\w.]+Exception: [^()]+|connection refused|java\.net\.\w+)", said)
+        reasons = re.findall(r"\b([\w.]+Exception: [^()\n]+|connection refused|java\.net\.\w+)", said)
         reason = f" ({reasons[0].strip()})" if reasons else ""
         where = f"the mirror {_without_password(self.mirror)}" if self.mirror else "the public Maven repository"
         target = jar_path(artifact, cache=self.cache)

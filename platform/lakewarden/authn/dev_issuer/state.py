@@ -18,7 +18,7 @@ class StateDir:
     """A directory of mode 0700 whose files have mode 0600.
 
     Raises:
-        StartRefused: the directory cannot be created or a file in it is damaged.
+        StartRefused: the directory cannot be used (rights, space), or a file in it is damaged.
 
     """
 
@@ -28,9 +28,7 @@ class StateDir:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.chmod(0o700)
         except OSError as error:
-            raise StartRefused(
-                f"The state directory {path} cannot be used ({error.strerror}): choose one that is yours."
-            ) from error
+            raise self._unusable(error) from error
 
     def read(self, name: str) -> JsonObject | None:
         """Return the JSON object in the file `name`, None when there is no such file."""
@@ -39,6 +37,8 @@ class StateDir:
             content = json.loads(file.read_bytes())
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise self._unusable(error) from error
         except ValueError as error:
             raise self._damaged(file) from error
         if not isinstance(content, dict):
@@ -47,23 +47,36 @@ class StateDir:
 
     def write(self, name: str, content: JsonObject) -> None:
         """Replace the file `name`; after a crash it holds the old content or the new one."""
-        handle, temporary = tempfile.mkstemp(dir=self.path, prefix=f".{name}.")
+        text = json.dumps(content, indent=2)
+        temporary: str | None = None
         try:
+            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=f".{name}.")
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=2)
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             Path(temporary).replace(self.path / name)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        except OSError as error:
+            if temporary is not None:
+                Path(temporary).unlink(missing_ok=True)
+            raise self._unusable(error) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the directory's lock, so that two processes do not both create what is missing."""
-        with (self.path / ".lock").open("w") as lock:
+        try:
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise self._unusable(error) from error
+        with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def _unusable(self, error: OSError) -> StartRefused:
+        return StartRefused(
+            f"The development issuer's state directory {self.path} cannot be used ({error.strerror}): choose one"
+            " that you may write to, on a disk with free space."
+        )
 
     def _damaged(self, file: Path) -> StartRefused:
         return StartRefused(f"{file} is damaged. Delete it: the next start creates a new one, with new secrets.")

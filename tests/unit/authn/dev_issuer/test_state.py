@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -22,14 +24,26 @@ def test_state_is_private_even_where_the_directory_was_not(tmp_path: Path) -> No
     assert StateDir(directory).read("y.json") is None
 
 
-def test_write_that_fails_keeps_the_old_content(tmp_path: Path) -> None:
+def test_write_on_a_full_disk_keeps_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = StateDir(tmp_path)
     state.write("x.json", {"a": 1})
-    with pytest.raises(TypeError):
-        state.write("x.json", {"a": object()})
+
+    def no_space(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(StartRefused, match=r"cannot be used \(No space left on device\)"):
+        state.write("x.json", {"a": 2})
 
     assert state.read("x.json") == {"a": 1}
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_unreadable_file_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "x.json").mkdir()
+
+    with pytest.raises(StartRefused, match=r"cannot be used \(Is a directory\)"):
+        StateDir(tmp_path).read("x.json")
 
 
 @pytest.mark.parametrize("content", ["{", "[]", json.dumps("x"), ""])

@@ -27,9 +27,7 @@ ICEBERG = "org.apache.iceberg.exceptions"
         ([], GatewayFailed),
     ],
 )
-def test_a_java_exception_becomes_ours(
-    causes: list[tuple[str, str]], kind: type[errors.LakewardenError]
-) -> None:
+def test_a_java_exception_becomes_ours(causes: list[tuple[str, str]], kind: type[errors.LakewardenError]) -> None:
     error = classify(causes)
     assert type(error) is kind
     assert "\n" not in error.message

@@ -90,7 +90,7 @@ def test_no_java_at_all_says_where_it_looked(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("modules", "has_it"), [("jdk.incubator.vector@17", True), ("java.base@17", False)])
-def test_incubator_vector_is_told_from_the_module_list(machine: Machine, modules: str, has_it: bool) -> None:
+def test_incubator_vector_is_told_from_the_module_list(machine: Machine, modules: str, *, has_it: bool) -> None:
     machine.install("jvm/system", "17", modules=modules)
     assert machine.find().has_incubator_vector is has_it
 
