@@ -23,7 +23,7 @@ def test_add_snapshot_appends_it_as_it_was_sent() -> None:
 
 
 def test_add_snapshot_keeps_longs_exactly() -> None:
-    made = document(commit(create(), add(2**63 - 1, sequence=1), ref(2**63 - 1)))
+    made = document(commit(create(), add(2**63 - 1, sequence=1, **{"timestamp-ms": NOW}), ref(2**63 - 1)))
     assert made["current-snapshot-id"] == 2**63 - 1
 
 
