@@ -34,7 +34,7 @@ def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> 
 
 
 def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceAction) -> Granted[Namespace]:
-    """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is no warehouse's."""
+    """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is no id."""
     missing = NoSuchNamespace(f"Namespace does not exist: {ref}")
     found = Namespace.objects.at(_warehouse_id(context, ref.warehouse), ref.path).first()
     if found is None:
@@ -48,10 +48,35 @@ def table(context: RequestContext, ref: TabularRef, action: TableAction) -> Gran
     return _tabular(context, ref, Tabular.Kind.TABLE, action, missing)
 
 
+def find_table(context: RequestContext, ref: TabularRef, action: TableAction) -> Granted[Tabular] | None:
+    """As `table`, but None when there is none of the name (or a view has it)."""
+    rows = Tabular.objects.at(_warehouse_id(context, ref.namespace.warehouse), ref.namespace.path, ref.name)
+    return table(context, ref, action) if rows.filter(kind=Tabular.Kind.TABLE).exists() else None
+
+
 def view(context: RequestContext, ref: TabularRef, action: ViewAction) -> Granted[Tabular]:
     """Raises NoSuchView when it is missing or hidden."""
     missing = NoSuchView(f"View does not exist: {ref}")
     return _tabular(context, ref, Tabular.Kind.VIEW, action, missing)
+
+
+def namespace_of_id(context: RequestContext, identifier: UUID, action: NamespaceAction) -> Granted[Namespace]:
+    """As `namespace`, by the id that is never reused."""
+    missing = NoSuchNamespace(f"Namespace does not exist: {identifier}")
+    found = Namespace.objects.select_related("warehouse").filter(id=identifier).first()
+    if found is None:
+        raise missing
+    return granted(context, found, chain=namespace_chain(found), action=action, hidden=missing)
+
+
+def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
+    """A table or view whose metadata the caller may see, by the id that is never reused."""
+    missing = NoSuchTable(f"Table does not exist: {identifier}")
+    found = Tabular.objects.live().select_related("namespace__warehouse").filter(id=identifier).first()
+    if found is None:
+        raise missing
+    action = TableAction.GET_METADATA if found.kind == Tabular.Kind.TABLE else ViewAction.GET_METADATA
+    return granted(context, found, chain=tabular_chain(found), action=action, hidden=missing)
 
 
 def _tabular(

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 
 from console.snippets import Snippet, snippets
 from lakewarden import __version__
-from lakewarden.http.endpoint import base_uri
 from lakewarden.http.health import health
+from lakewarden.http.request import base_uri
 
 _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _UP = 200

@@ -13,16 +13,18 @@ class Report:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._open_line: str | None = None
+        self._in_step = False
+        self._said_in_step = False
         self.began = time.monotonic()
 
     def heading(self, text: str) -> None:
         self._write(f"\n{text}\n{'─' * len(text)}\n")
 
     def say(self, text: str = "") -> None:
-        """One or more whole lines. In the middle of a step they stand below it, and the step's name comes again."""
-        if self._open_line is not None:
-            self._write(f"\n      {text}\n{self._open_line}")
+        """One or more whole lines; in the middle of a step they stand below its name."""
+        if self._in_step:
+            self._said_in_step = True
+            self._write(f"\n      {text}")
         else:
             self._write(f"{text}\n")
 
@@ -30,20 +32,18 @@ class Report:
     def step(self, title: str) -> Iterator[None]:
         """`  title ... 1.2 s`: the first half is there while the step runs."""
         began = time.monotonic()
-        self._open_line = f"  {title} ... "
-        self._write(self._open_line)
+        self._in_step, self._said_in_step = True, False
+        self._write(f"  {title} ... ")
+        end = "failed"
         try:
             yield
+            end = f"{time.monotonic() - began:.1f} s"
         except (KeyboardInterrupt, SystemExit):
-            self._write("interrupted\n")
+            end = "interrupted"
             raise
-        except BaseException:
-            self._write("failed\n")
-            raise
-        else:
-            self._write(f"{time.monotonic() - began:.1f} s\n")
         finally:
-            self._open_line = None
+            self._write(f"\n      ... {end}\n" if self._said_in_step else f"{end}\n")
+            self._in_step = False
 
     def table(self, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns as wide as they need; numbers to the right, with thousands marked."""

@@ -59,7 +59,7 @@ def _spark_job(connection: Connection, report: Report) -> Iterator[Job]:
         java, _ = prepare(progress=report.say)
     with ExitStack() as stack:
         with report.step(f"Spark on Java {java.major} ({java.source})"):
-            spark = stack.enter_context(session([connection.catalog], app_name="lakewarden-demo"))
+            spark = stack.enter_context(session([connection.catalog], app_name="lakewarden-demo", java=java))
         with in_one_sentence():
             yield Job(spark, CATALOG_NAME)
 

@@ -11,9 +11,8 @@ from rest_framework.views import APIView
 
 from lakewarden.context import RequestContext
 from lakewarden.errors import MethodNotAllowed
-from lakewarden.http.endpoint import base_uri
 from lakewarden.http.errors import render_error
-from lakewarden.http.request import ApiRequest, authenticated, request_id
+from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
 from management.shapes import Body
 from tenants.models.project import DEFAULT_PROJECT_ID
@@ -44,14 +43,8 @@ class ManagementView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 DRF's signature
         super().initial(request, *args, **kwargs)
-        plain = request._request  # noqa: SLF001 DRF has no public name for it
-        self.call = ApiRequest(
-            context=authenticated(plain, self.identifier),
-            query=plain.GET.dict(),
-            headers=plain.headers,
-            body=plain.body,
-            base_uri=base_uri(plain),
-        )
+        # DRF has no public name for Django's own request
+        self.call = ApiRequest.of(request._request, self.identifier)  # noqa: SLF001
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002, ARG002 DRF's signature
         """JSON for everybody: what a client says it accepts is no reason to refuse it."""

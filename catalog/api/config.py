@@ -8,6 +8,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response
+from lakewarden.idempotency.records import LIFETIME_ISO
 from tenants import access
 from tenants.models import User
 from tenants.models.project import DEFAULT_PROJECT_ID
@@ -38,5 +39,6 @@ class ConfigEndpoint(Endpoint):
                     "namespace-separator": f"%{ord(SEPARATOR):02X}",
                 },
                 "endpoints": self.capabilities,
+                "idempotency-key-lifetime": LIFETIME_ISO,
             }
         )

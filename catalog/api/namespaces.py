@@ -5,6 +5,7 @@ from urllib.parse import unquote_plus
 from django.http import HttpResponse
 
 from catalog import access
+from catalog.api.replay import CatalogMutation, namespace_again
 from catalog.api.shapes import CreateNamespace, UpdateProperties
 from catalog.models import Namespace
 from catalog.refs import NamespaceRef
@@ -12,13 +13,13 @@ from catalog.services import namespaces
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import InvalidArgument, NoSuchNamespace
-from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response, no_content
+from lakewarden.idempotency.records import Outcome
 from lakewarden.paging import Page, next_token
 
 
-class NamespacesEndpoint(Endpoint):
+class NamespacesEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         page = Page.parse(request.query)
         parent = request.query.get("parent")
@@ -52,8 +53,11 @@ class NamespacesEndpoint(Endpoint):
             created = namespaces.create(top, body.namespace, properties)
         return json_response({"namespace": created.path, "properties": created.properties})
 
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        return namespace_again(request, earlier)
 
-class NamespaceEndpoint(Endpoint):
+
+class NamespaceEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         ref = NamespaceRef.parse(prefix, namespace)
         found = access.namespace(request.context, ref, NamespaceAction.GET_METADATA).target
@@ -69,7 +73,7 @@ class NamespaceEndpoint(Endpoint):
         return no_content()
 
 
-class NamespacePropertiesEndpoint(Endpoint):
+class NamespacePropertiesEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(UpdateProperties)
         ref = NamespaceRef.parse(prefix, namespace)
@@ -77,3 +81,9 @@ class NamespacePropertiesEndpoint(Endpoint):
         return json_response(
             namespaces.update_properties(granted, removals=body.removals or [], updates=body.updates or {})
         )
+
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        changed = {key: earlier.data[key] for key in ("updated", "removed")}
+        asked = request.decode(UpdateProperties).removals or []
+        missing = [key for key in dict.fromkeys(asked) if key not in set(changed["removed"])]
+        return json_response({**changed, "missing": missing})

@@ -29,6 +29,11 @@ class Register(msgspec.Struct, rename="kebab"):
     overwrite: bool = False
 
 
+class RegisterView(msgspec.Struct, rename="kebab"):
+    name: str
+    metadata_location: str
+
+
 class MetricsReport(msgspec.Struct, rename="kebab"):
     """Scan and commit reports; what else they hold is kept as it came."""
 

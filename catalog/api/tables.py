@@ -4,6 +4,7 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored
+from catalog.api.replay import CatalogMutation, stored_again
 from catalog.api.shapes import Identifier, MetricsReport, Register, Rename
 from catalog.models import Tabular
 from catalog.refs import NamespaceRef, TabularRef
@@ -15,10 +16,11 @@ from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes, json_response, no_content
+from lakewarden.idempotency.records import Outcome
 from lakewarden.paging import Page, next_token
 
 
-class TablesEndpoint(Endpoint):
+class TablesEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         page = Page.parse(request.query)
         ref = NamespaceRef.parse(prefix, namespace)
@@ -33,8 +35,11 @@ class TablesEndpoint(Endpoint):
             return json_bytes(b'{"metadata":' + tables.stage(granted, body, request.body) + LOAD_SUFFIX)
         return render_stored(request, tables.create(granted, body, request.body), suffix=LOAD_SUFFIX)
 
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
 
-class TableEndpoint(Endpoint):
+
+class TableEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         mode = request.query.get("snapshots", "all")
         if mode not in {"all", "refs"}:
@@ -66,20 +71,27 @@ class TableEndpoint(Endpoint):
         tabulars.drop(granted, with_files=with_files)
         return no_content()
 
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        if request.method == "DELETE":
+            return no_content()
+        return stored_again(request, earlier, suffix=COMMIT_SUFFIX)
 
-class RegisterTableEndpoint(Endpoint):
+
+class RegisterTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(Register)
         ref = NamespaceRef.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
-        replacing = None
-        if body.overwrite and Tabular.objects.at(granted.target.warehouse_id, ref.path, body.name).exists():
-            replacing = access.table(request.context, TabularRef(ref, body.name), TableAction.DROP)
+        replaced = TabularRef(ref, body.name)
+        replacing = access.find_table(request.context, replaced, TableAction.DROP) if body.overwrite else None
         stored = tables.register(granted, body.name, body.metadata_location, replacing=replacing)
         return render_stored(request, stored, suffix=LOAD_SUFFIX)
 
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
 
-class RenameTableEndpoint(Endpoint):
+
+class RenameTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(Rename)
         source = access.table(request.context, table_ref(prefix, body.source), TableAction.RENAME)

@@ -4,16 +4,19 @@ from django.http import HttpRequest, HttpResponse
 
 from lakewarden import config
 from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.request import request_id
 from lakewarden.http.responses import json_response
 
 
 class TokenEndpoint(Endpoint):
     """A client that names no `oauth2-server-uri` comes here first, without a token: it is told in OAuth's form."""
 
-    def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:  # noqa: ARG002 no token to check
+    def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:  # noqa: ARG002 it has no parts
         issuers = ", ".join(provider.issuer for provider in config.current().openid.values())
         description = (
             "This catalog issues no tokens: set the client's `oauth2-server-uri` to the token endpoint "
             f"of its identity provider ({issuers or 'none is configured'})"
         )
-        return json_response({"error": "unsupported_grant_type", "error_description": description}, status=400)
+        response = json_response({"error": "unsupported_grant_type", "error_description": description}, status=400)
+        response["X-Request-Id"] = request_id(request)
+        return response

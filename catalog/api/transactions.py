@@ -4,6 +4,7 @@ import msgspec
 from django.http import HttpResponse
 
 from catalog import access
+from catalog.api.replay import CatalogMutation
 from catalog.api.shapes import Identifier
 from catalog.api.tables import table_ref
 from catalog.services import tables, transactions
@@ -11,7 +12,6 @@ from catalog.services.tables import CommitTable
 from catalog.services.transactions import TableCommit, TableCreation
 from lakewarden.authz.actions import NamespaceAction, TableAction
 from lakewarden.errors import BadRequest
-from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import no_content
 from lakewarden.names import match_key
@@ -27,7 +27,7 @@ class CommitTransaction(msgspec.Struct, rename="kebab"):
     table_changes: list[TableChange]
 
 
-class TransactionEndpoint(Endpoint):
+class TransactionEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         changes = request.decode(CommitTransaction).table_changes
         if not changes:

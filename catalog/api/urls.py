@@ -13,7 +13,7 @@ from catalog.api.tables import (
 )
 from catalog.api.tokens import TokenEndpoint
 from catalog.api.transactions import TransactionEndpoint
-from catalog.api.views import RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
+from catalog.api.views import RegisterViewEndpoint, RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
 from lakewarden.http.endpoint import Endpoint
 
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
@@ -31,6 +31,7 @@ ROUTES: dict[str, type[Endpoint]] = {
     "/v1/{prefix}/tables/rename": RenameTableEndpoint,
     _NAMESPACE + "/views": ViewsEndpoint,
     _VIEW: ViewEndpoint,
+    _NAMESPACE + "/register-view": RegisterViewEndpoint,
     "/v1/{prefix}/views/rename": RenameViewEndpoint,
     "/v1/{prefix}/transactions/commit": TransactionEndpoint,
 }

@@ -4,7 +4,8 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.rendering import LOAD_SUFFIX, render_stored
-from catalog.api.shapes import Rename
+from catalog.api.replay import CatalogMutation, stored_again
+from catalog.api.shapes import RegisterView, Rename
 from catalog.api.tables import identifiers
 from catalog.models import Tabular
 from catalog.refs import NamespaceRef, TabularRef
@@ -12,13 +13,13 @@ from catalog.services import tabulars, views
 from catalog.services.pointer import load
 from catalog.services.views import CommitView, CreateView
 from lakewarden.authz.actions import NamespaceAction, ViewAction
-from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import no_content
+from lakewarden.idempotency.records import Outcome
 from lakewarden.paging import Page
 
 
-class ViewsEndpoint(Endpoint):
+class ViewsEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         page = Page.parse(request.query)
         ref = NamespaceRef.parse(prefix, namespace)
@@ -31,8 +32,11 @@ class ViewsEndpoint(Endpoint):
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
         return render_stored(request, views.create(granted, body, request.body), suffix=LOAD_SUFFIX)
 
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
 
-class ViewEndpoint(Endpoint):
+
+class ViewEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         ref = TabularRef.parse(prefix, namespace, view)
         return render_stored(
@@ -53,8 +57,24 @@ class ViewEndpoint(Endpoint):
         tabulars.drop(granted, with_files=False)
         return no_content()
 
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        if request.method == "DELETE":
+            return no_content()
+        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
 
-class RenameViewEndpoint(Endpoint):
+
+class RegisterViewEndpoint(CatalogMutation):
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
+        body = request.decode(RegisterView)
+        ref = NamespaceRef.parse(prefix, namespace)
+        granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
+        return render_stored(request, views.register(granted, body.name, body.metadata_location), suffix=LOAD_SUFFIX)
+
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
+
+
+class RenameViewEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(Rename)
         ref = NamespaceRef(prefix, tuple(body.source.namespace))

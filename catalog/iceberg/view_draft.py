@@ -106,8 +106,6 @@ class ViewDraft:
 
     def finish(self) -> Members:
         """The members of the new document, old versions expired (InvalidArgument for what the whole may not be)."""
-        if not self.versions:
-            raise InvalidArgument("Invalid view: no versions were added")
         current = self.versions[self.long("current-version-id")]
         self._check_dialects(current)
         history = _LIST.decode(self.members["version-log"])

@@ -20,6 +20,8 @@ def path_key(path: Sequence[str]) -> str:
 class NamespaceQuerySet(models.QuerySet["Namespace"]):
     def at(self, warehouse_id: UUID, path: Sequence[str]) -> "NamespaceQuerySet":
         """The namespace of a path with its warehouse: one row or none."""
+        if any("\x00" in name for name in path):
+            return self.none()  # the database holds no such text, and refuses to look for it
         return self.select_related("warehouse").filter(warehouse_id=warehouse_id, path_key=path_key(path))
 
     def children(self, warehouse_id: UUID, parent: "Namespace | None") -> "NamespaceQuerySet":

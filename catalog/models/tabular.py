@@ -10,12 +10,20 @@ from lakewarden.names import match_key
 from tenants.models import Warehouse
 
 
+def around(location: str) -> list[str]:
+    """`location` and every folder that it lies in."""
+    parts = location.split("/")
+    return ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
+
+
 class TabularQuerySet(models.QuerySet["Tabular"]):
     def live(self) -> "TabularQuerySet":
         return self.filter(deleted_at__isnull=True)
 
     def at(self, warehouse_id: UUID, path: Sequence[str], name: str) -> "TabularQuerySet":
         """The live table or view of a name, with its namespace and warehouse: one row or none."""
+        if any("\x00" in each for each in (*path, name)):
+            return self.none()  # the database holds no such text, and refuses to look for it
         return (
             self.live()
             .select_related("namespace__warehouse")
@@ -24,9 +32,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
 
     def overlapping(self, warehouse_id: UUID, location: str) -> "TabularQuerySet":
         """Those at, in or around `location`, dropped ones that can still be restored included."""
-        parts = location.split("/")
-        around = ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
-        touching = models.Q(location__in=around) | models.Q(location__startswith=location + "/")
+        touching = models.Q(location__in=around(location)) | models.Q(location__startswith=location + "/")
         return self.filter(touching, warehouse_id=warehouse_id)
 
 

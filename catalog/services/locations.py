@@ -4,13 +4,20 @@ import zlib
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Namespace, Tabular
+from catalog.models.tabular import around
 from lakewarden import backends
-from lakewarden.errors import AlreadyExists, InvalidArgument
+from lakewarden.errors import AlreadyExists, InvalidArgument, Unavailable
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.profiles import SCHEME, local_path
+from lakewarden.tasks import purge
 from tenants.models import Warehouse
+
+MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
+MAX_NAME_BYTES = 255  # of a folder
 
 
 def default_location(namespace: Namespace, tabular_id: UUID) -> str:
@@ -20,16 +27,25 @@ def default_location(namespace: Namespace, tabular_id: UUID) -> str:
 
 
 def inside(warehouse: Warehouse, location: str) -> str:
-    """`location` in its normal form; raises InvalidArgument when it is not inside the warehouse."""
+    """`location` in its normal form; raises InvalidArgument when it is not inside the warehouse, or cannot be."""
     try:
         normal = SCHEME + local_path(location).rstrip("/")
     except StorageError as error:
         raise InvalidArgument(f"Invalid location: {error}; the warehouse lies at {warehouse.location}") from error
     if "//" in normal.removeprefix(SCHEME) or "/./" in normal + "/":
         raise InvalidArgument(f"Invalid location {location!r}: it holds '//' or '/./'")
+    _check_length(normal)
     if not normal.startswith(warehouse.location + "/"):
         raise InvalidArgument(f"Invalid location {location!r}: it is not inside the warehouse at {warehouse.location}")
     return normal
+
+
+def _check_length(location: str) -> None:
+    if len(location.encode()) > MAX_LOCATION_BYTES:
+        raise InvalidArgument(f"Invalid location {location[:80]!r}…: it is longer than {MAX_LOCATION_BYTES} bytes")
+    longest = max(location.split("/"), key=lambda part: len(part.encode()))
+    if len(longest.encode()) > MAX_NAME_BYTES:
+        raise InvalidArgument(f"Invalid location: {longest[:80]!r}… in it is longer than {MAX_NAME_BYTES} bytes")
 
 
 def ensure_empty(warehouse: Warehouse, location: str) -> None:
@@ -39,7 +55,7 @@ def ensure_empty(warehouse: Warehouse, location: str) -> None:
 
 
 def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: UUID | None = None) -> None:
-    """Raises AlreadyExists when another table or view lies at, in or around `location`.
+    """Raises AlreadyExists when another table or view lies at, in or around `location`, Unavailable while one goes.
 
     Part of the transaction that takes the location. Places chosen by callers exclude every other creation in the
     warehouse meanwhile (`exclusive`); generated ones cannot meet each other and share the lock.
@@ -55,6 +71,15 @@ def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: U
         raise AlreadyExists(
             f"The location {location} overlaps another table's or view's: each needs a place of its own"
         )
+    if _is_being_purged(location):
+        raise Unavailable(f"At {location} the files of a dropped table are still being removed", retry_after_s=1)
+
+
+def _is_being_purged(location: str) -> bool:
+    """A removal that is queued would take the files of whoever lies there by then."""
+    overlaps = Q(lock__in=around(location)) | Q(lock__startswith=location + "/")
+    waiting = ProcrastinateJob.objects.filter(queue_name=purge.QUEUE, status__in=["todo", "doing", "failed"])
+    return waiting.filter(overlaps).exists()
 
 
 def storage_of(warehouse: Warehouse) -> Storage:

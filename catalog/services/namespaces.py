@@ -6,9 +6,12 @@ from django.db import IntegrityError
 from django.db.models import F, ProtectedError
 from django.utils import timezone
 
+from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
+from lakewarden import backends
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.model import Privilege
 from lakewarden.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -24,6 +27,7 @@ from lakewarden.transactions import changing
 from tenants.models import Warehouse
 
 MAX_DEPTH = 16
+MAX_PATH_BYTES = 2000  # of the path's key, which the database must be able to index
 
 
 def create(
@@ -31,7 +35,8 @@ def create(
 ) -> Namespace:
     """Create the namespace `path`, whose parent (or warehouse, for a top one) is granted.
 
-    Raises InvalidArgument for a name that cannot be, AlreadyExists when it is there (without regard to case).
+    The caller becomes its owner. Raises InvalidArgument for a name that cannot be, AlreadyExists when it is there
+    (without regard to case).
     """
     _check_path(path)
     check_properties(properties)
@@ -52,6 +57,12 @@ def create(
     try:
         with changing():
             namespace.save(force_insert=True)
+            backends.authorizer().add_grants(
+                namespace_chain(namespace)[-1],
+                [(parent.context.actor.id, Privilege.OWNERSHIP)],
+                project_id=warehouse.project_id,
+                granted_by=parent.context.actor.id,
+            )
             record(_change("createNamespace", namespace), parent.context)
     except IntegrityError as error:
         if "foreign key" in str(error):
@@ -111,6 +122,7 @@ def drop(granted: Granted[Namespace]) -> None:
             deleted, _ = Namespace.objects.filter(id=namespace.id).delete()
             if not deleted:
                 raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
+            backends.authorizer().remove_object(namespace_chain(namespace)[-1])
     except (ProtectedError, IntegrityError) as error:
         raise NamespaceNotEmpty(f"Namespace {namespace} is not empty. Drop what it holds first") from error
 
@@ -129,6 +141,8 @@ def _check_path(path: Sequence[str]) -> None:
         raise InvalidArgument(f"Invalid namespace: {len(path)} levels, at most {MAX_DEPTH} are allowed")
     for name in path:
         check_name(name, what="namespace")
+    if len(path_key(path).encode()) > MAX_PATH_BYTES:
+        raise InvalidArgument(f"Invalid namespace: its names are longer than {MAX_PATH_BYTES} bytes together")
 
 
 def _change(kind: str, namespace: Namespace, **data: object) -> Change:

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from catalog.models import Tabular, TabularDocument
 from catalog.services import locations, metadata_files
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
-from lakewarden.errors import CommitFailed, LakewardenError, NoSuchTable, NoSuchView
+from lakewarden.errors import CommitFailed, LakewardenError, NoSuchTable, NoSuchView, NotFound
 from lakewarden.events.changes import Change, record
 from lakewarden.transactions import changing
 
@@ -60,8 +60,15 @@ class _LostRace(CommitFailed):
 
 
 def load(granted: Granted[Tabular]) -> Stored:
-    """The newest state; the row is read again with its document, so that both are of one version."""
-    return _read(granted.target, lock=False)
+    """The newest state; the row is read again with its document, so that both are of one version.
+
+    Raises NotFound when the metadata file is gone from the storage, where that can be seen at no cost.
+    """
+    stored = _read(granted.target, lock=False)
+    file = stored.tabular.metadata_location
+    if locations.storage_of(stored.tabular.namespace.warehouse).is_known_missing(file):
+        raise NotFound(f"Failed to open file: {file}: it is gone from the warehouse's storage")
+    return stored
 
 
 def commit(one: Commit) -> Stored:
@@ -77,7 +84,7 @@ def commit_all(commits: Sequence[Commit], *, also: Callable[[], None] = lambda: 
     """
     for attempt in range(OPTIMISTIC_ATTEMPTS):
         try:
-            return _attempt(commits, [load(one.granted) for one in commits], also)
+            return _attempt(commits, [_read(one.granted.target, lock=False) for one in commits], also)
         except _LostRace:
             time.sleep(random.uniform(0, 0.01) * (attempt + 1))  # noqa: S311 spreads contenders, hides nothing
     try:
@@ -103,17 +110,28 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
         for index, (one, base) in enumerate(zip(commits, bases, strict=True)):
             new = one.compute(base)
             if new is not None:
-                locations.inside(warehouse, new.location)
+                # the row keeps one form of a location, however the client writes it: overlaps are found by it
+                new = replace(new, location=locations.inside(warehouse, new.location))
                 changes.append((index, new, _write(base, new)))
                 written.append(changes[-1][2])
         with changing():
-            for index, new, file in sorted(changes, key=lambda change: bases[change[0]].tabular.id):
+            ordered = sorted(changes, key=lambda change: bases[change[0]].tabular.id)
+            if any(new.location != bases[index].tabular.location for index, new, _ in ordered):
+                # rows before locations, as everywhere: two commits never wait for each other in a circle
+                for index, _, _ in ordered:
+                    lock_row(bases[index].tabular)
+            for index, new, file in ordered:
                 one = commits[index]
                 results[index] = _swap(bases[index], new, file, one.granted.context, one.event)
-                if new.obsolete:
-                    transaction.on_commit(partial(metadata_files.discard, warehouse, new.obsolete))
+                if obsolete := _own(new.obsolete, results[index].tabular):
+                    transaction.on_commit(partial(metadata_files.discard, warehouse, obsolete))
             also()
     return results
+
+
+def _own(files: Sequence[str], tabular: Tabular) -> list[str]:
+    """Those inside the table's location: the log of a registered table may name files that are not its own."""
+    return [file for file in files if file.startswith(tabular.location + "/")]
 
 
 def _write(base: Stored, new: NewMetadata) -> str:
@@ -152,13 +170,20 @@ def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext,
 
 def _read(known: Tabular, *, lock: bool) -> Stored:
     """Raises the kind's own 404 when it is gone, or is under another name meanwhile."""
+    if lock:
+        lock_row(known)
     rows = TabularDocument.objects.select_related("tabular").filter(tabular_id=known.id, tabular__deleted_at=None)
-    found = (rows.select_for_update() if lock else rows).first()
+    found = rows.first()
     if found is None or (found.tabular.namespace_id, found.tabular.name_key) != (known.namespace_id, known.name_key):
         raise gone(known)
     tabular = found.tabular
     tabular.namespace = known.namespace
     return Stored(tabular, Document(bytes(found.content), found.crc, found.length))
+
+
+def lock_row(tabular: Tabular) -> None:
+    """Wait for whoever changes it. The row alone: a join would give its newest version with an older document."""
+    list(Tabular.objects.select_for_update().filter(id=tabular.id).values_list("id"))
 
 
 def gone(tabular: Tabular) -> LakewardenError:

@@ -8,10 +8,10 @@ import msgspec
 
 from catalog.iceberg import tables as engine
 from catalog.models import Namespace, Tabular
-from catalog.services import locations, metadata_files, pointer, tabulars
+from catalog.services import locations, pointer, tabulars
 from catalog.services.pointer import NewMetadata, Stored
 from lakewarden.authz.interface import Granted
-from lakewarden.errors import ValidationFailed
+from lakewarden.errors import CommitFailed
 from lakewarden.ids import new_id
 
 _TABLE = Tabular.Kind.TABLE
@@ -68,23 +68,27 @@ def _first_metadata(
     if request.location is None:
         location = locations.default_location(target, identifier)
     else:
-        location = locations.inside(target.warehouse, request.location)
-        locations.ensure_empty(target.warehouse, location)
+        location = request.location
+        locations.ensure_empty(target.warehouse, locations.inside(target.warehouse, location))
     metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
     return identifier, metadata
 
 
 def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> Stored:
-    """Finish a staged creation (requirement `assert-create`); raises AlreadyExists when the name is taken meanwhile."""
-    target = namespace.target
-    tabulars.check_free(target, name, _TABLE)
+    """Finish a staged creation (requirement `assert-create`).
+
+    Raises CommitFailed when a table has the name meanwhile, AlreadyExists when a view has it or the location overlaps.
+    """
     identifier = new_id()
     metadata = engine.commit(
         None, commit.requirements, commit.updates, base_location=None, now_ms=now_ms(), new_uuid=str(identifier)
     )
     new = _new(metadata)
-    locations.inside(target.warehouse, new.location)
-    return tabulars.insert(namespace, name, _TABLE, new, identifier=identifier, event="createTable", exclusive=True)
+    try:
+        tabulars.check_free(namespace.target, name, _TABLE)
+        return tabulars.insert(namespace, name, _TABLE, new, identifier=identifier, event="createTable", exclusive=True)
+    except tabulars.TableExists as error:
+        raise CommitFailed(f"Requirement failed: table already exists: {namespace.target}.{name}") from error
 
 
 def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
@@ -121,24 +125,12 @@ def register(
     Raises ValidationFailed for a file that is missing or no table metadata, InvalidArgument for one outside the
     warehouse, AlreadyExists for a taken name or location.
     """
-    target = namespace.target
-    if replacing is None:
-        tabulars.check_free(target, name, _TABLE)
-    file = locations.inside(target.warehouse, metadata_location)
-    metadata = engine.TableMetadata.read_file(metadata_files.read(target.warehouse, file))
-    new = _new(metadata)
-    location = locations.inside(target.warehouse, new.location)
-    if not file.startswith(location + "/"):
-        raise ValidationFailed(f"The metadata file {file} is not inside its own table's location {location}")
-    return tabulars.insert_at(
+    return tabulars.register(
         namespace,
         name,
         _TABLE,
-        NewMetadata(new.uuid, location, new.encoded, new.properties),
-        identifier=new_id(),
-        metadata_location=file,
-        event="registerTable",
-        exclusive=True,
+        metadata_location,
+        read=lambda file: _new(engine.TableMetadata.read_file(file)),
         replacing=replacing.target if replacing else None,
     )
 

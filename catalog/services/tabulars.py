@@ -1,5 +1,7 @@
 """What tables and views have in common: their row, their name, their end. Their pointer is in `pointer`."""
 
+import dataclasses
+from collections.abc import Callable
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -8,17 +10,22 @@ from django.utils import timezone
 from catalog.access import tabular_chain
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular, TabularDocument
-from catalog.services import locations, metadata_files
+from catalog.services import locations, metadata_files, pointer
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from lakewarden import backends
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
-from lakewarden.errors import AlreadyExists, InternalError, NoSuchNamespace
+from lakewarden.errors import AlreadyExists, InternalError, NoSuchNamespace, ValidationFailed
+from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
 from lakewarden.tasks import purge
 from lakewarden.transactions import changing
 from tenants.services import projects
+
+
+class TableExists(AlreadyExists):
+    """It is a table that has the name, and a table was to be created."""
 
 
 def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
@@ -32,7 +39,8 @@ def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
 def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> AlreadyExists:
     full = f"{namespace}.{name}"
     if found == asked:
-        return AlreadyExists(f"{found.capitalize()} already exists: {full}")
+        kind = TableExists if asked == Tabular.Kind.TABLE else AlreadyExists
+        return kind(f"{found.capitalize()} already exists: {full}")
     return AlreadyExists(f"{found.capitalize()} with same name already exists: {full}")
 
 
@@ -48,6 +56,8 @@ def insert(
 ) -> Stored:
     """Write the first metadata file, then the row, its document, its owner, audit and event in one transaction."""
     warehouse = namespace.target.warehouse
+    # the row keeps one form of a location, however the client writes it: overlaps are found by it
+    new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
     written = metadata_files.write(warehouse, new.location, new.encoded, version=0, properties=new.properties)
     with metadata_files.discarding(warehouse, [written]):
         return insert_at(
@@ -111,6 +121,41 @@ def insert_at(
     return Stored(tabular, document)
 
 
+def register(
+    namespace: Granted[Namespace],
+    name: str,
+    kind: Tabular.Kind,
+    metadata_location: str,
+    *,
+    read: Callable[[bytes], NewMetadata],
+    replacing: Tabular | None = None,
+) -> Stored:
+    """Make a metadata file that is there a table or view; `read` checks its content.
+
+    Raises ValidationFailed for a file that is missing or not what it should be, InvalidArgument for one outside the
+    warehouse, AlreadyExists for a taken name or location.
+    """
+    warehouse = namespace.target.warehouse
+    if replacing is None:
+        check_free(namespace.target, name, kind)
+    file = locations.inside(warehouse, metadata_location)
+    new = read(metadata_files.read(warehouse, file))
+    new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
+    if not file.startswith(new.location + "/"):
+        raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
+    return insert_at(
+        namespace,
+        name,
+        kind,
+        new,
+        identifier=new_id(),
+        metadata_location=file,
+        event=f"register{kind.capitalize()}",
+        exclusive=True,
+        replacing=replacing,
+    )
+
+
 def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str) -> None:
     """Give a table or view another name, in the same warehouse. Renaming to its own name changes nothing.
 
@@ -120,9 +165,11 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     check_name(name, what=tabular.kind)
     if target.warehouse_id != tabular.warehouse_id:
         raise InternalError("A rename between warehouses reached the catalog")
+    if (target.id, name) == (tabular.namespace_id, tabular.name):
+        return
     found = Tabular.objects.live().filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
     if found is not None:
-        raise taken(target, name, found.kind, asked=tabular.kind)
+        raise _rename_refused(str(tabular), target, name, found=found.kind)
     before = str(tabular)
     try:
         with changing():
@@ -140,7 +187,11 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     except IntegrityError as error:
         if "foreign key" in str(error):
             raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
-        raise taken(target, name, tabular.kind, asked=tabular.kind) from error
+        raise _rename_refused(before, target, name, found=tabular.kind) from error
+
+
+def _rename_refused(before: str, target: Namespace, name: str, *, found: str) -> AlreadyExists:
+    return AlreadyExists(f"Cannot rename {before} to {target}.{name}. {found.capitalize()} already exists")
 
 
 def drop(granted: Granted[Tabular], *, with_files: bool) -> None:
@@ -156,6 +207,7 @@ def drop(granted: Granted[Tabular], *, with_files: bool) -> None:
 
 def _remove(tabular: Tabular) -> bool:
     ref = tabular_chain(tabular)[-1]
+    pointer.lock_row(tabular)  # before its document, as a commit does
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
     backends.authorizer().remove_object(ref)
     return removed > 0

@@ -42,7 +42,9 @@ class RestCatalog:
 
     def spark_settings(self) -> dict[str, str]:
         prefix = f"spark.sql.catalog.{self.name}"
-        keyed = {f"{prefix}.{key}": value for key, value in self.properties().items()}
+        # Iceberg's Java client would infer the type, and warn that it did.
+        properties = {"rest.auth.type": "oauth2", **self.properties()}
+        keyed = {f"{prefix}.{key}": value for key, value in properties.items()}
         return {prefix: "org.apache.iceberg.spark.SparkCatalog", **keyed}
 
 

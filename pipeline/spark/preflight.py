@@ -63,7 +63,7 @@ def _reason(error: Exception) -> str:
 def token_refused(catalog: RestCatalog, status: int, body: dict[str, Any]) -> LakewardenError:
     """The sentence for a token endpoint that gave no token (RFC 6749, section 5.2)."""
     client_id = catalog.credential.partition(":")[0]
-    said = body.get("error_description") or body.get("error") or "no reason given"
+    said = str(body.get("error_description") or body.get("error") or "no reason given").rstrip(".")
     if status in {400, 401, 403}:
         return NotAuthorized(
             f"{status}: the token endpoint {catalog.oauth2_server_uri} refused client {client_id} "

@@ -26,13 +26,13 @@ def silent(_line: str) -> None:
 
 
 def prepare(
-    names: Sequence[str] = CATALOG_JARS, *, progress: Callable[[str], None] = silent
+    names: Sequence[str] = CATALOG_JARS,
+    *,
+    java: Java | None = None,
+    progress: Callable[[str], None] = silent,
 ) -> tuple[Java, list[Path]]:
-    """Java and the jars of these short names, fetched if need be: `lakewarden doctor` may call it alone.
-
-    Raises `JavaNotFound`, `JarUnavailable`.
-    """
-    java, cache = find_java(), cache_folder()
+    """A Java and the jars of these short names, fetched if need be. Raises `JavaNotFound`, `JarUnavailable`."""
+    java, cache = java or find_java(), cache_folder()
     fetcher = IvyFetcher(java, cache, mirror_from_environment(), progress)
     return java, provide_jars(names, fetch=fetcher, cache=cache)
 
@@ -43,6 +43,7 @@ def session(
     *,
     app_name: str,
     master: str = "local[*]",
+    java: Java | None = None,
     jar_names: Sequence[str] = CATALOG_JARS,
     settings: Mapping[str, str] | None = None,
     options: JvmOptions | None = None,
@@ -51,10 +52,11 @@ def session(
 ) -> Iterator[SparkSession]:
     """A session whose default catalog is the first of `catalogs`; its JVM is gone afterwards.
 
-    `settings` win over ours; `log` is the file for what the JVM writes. One session at a time in a process.
+    `settings` win over ours; `java` is looked for unless given; `log` is the file for what the JVM writes.
+    One session at a time in a process.
     Raises `SparkSetupFailed` and its kinds.
     """
-    java, jars = prepare(jar_names, progress=progress)
+    java, jars = prepare(jar_names, java=java, progress=progress)
     chosen = options or JvmOptions()
     chosen = replace(chosen, extra=(*trust_options(java, cache=cache_folder()), *chosen.extra))
     local = master.startswith("local")

@@ -19,6 +19,7 @@ from django.core.handlers.wsgi import WSGIHandler  # noqa: E402 after setup
 
 import lakewarden.urls  # noqa: E402, F401 a broken route stops the start, not the first request
 from lakewarden import config  # noqa: E402 after setup
+from lakewarden.ids import new_id  # noqa: E402 after setup
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,7 +38,10 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         await send({"type": "websocket.close", "code": 1000})
         return
-    body = await _body(receive)
+    try:
+        body = await _body(receive)
+    except ConnectionAbortedError:
+        return  # there is nobody to answer, and what came is not what was meant
     if body is None:
         status, headers, content = _too_large()
     else:
@@ -55,11 +59,13 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, or None as soon as it is larger than allowed."""
+    """The whole body, or None as soon as it is larger than allowed. ConnectionAbortedError when it ends too early."""
     parts: list[bytes] = []
     size = 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionAbortedError
         part = message.get("body", b"")
         size += len(part)
         if size > _settings.max_body_bytes:
@@ -76,6 +82,7 @@ def _too_large() -> Answer:
         (b"content-type", b"application/json"),
         (b"content-length", str(len(content)).encode()),
         (b"connection", b"close"),
+        (b"x-request-id", str(new_id()).encode()),
     ]
     return 413, headers, content
 

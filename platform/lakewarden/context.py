@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Literal, NewType
+from uuid import UUID
 
 PrincipalId = NewType("PrincipalId", str)
 """`<provider>~<subject>`, e.g. `oidc~4f1c…`."""
@@ -20,8 +21,18 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A caller's key; `fingerprint` is of the request that it belongs to, `attempt` is this very execution of it."""
+
+    key: UUID
+    fingerprint: str
+    attempt: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
     actor: Actor
     request_id: str
     user_agent: str = ""
     project_id: str | None = None
+    idempotency: IdempotencyKey | None = None

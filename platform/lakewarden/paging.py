@@ -34,7 +34,7 @@ def next_token(key: str) -> str:
 def _key(token: str) -> str:
     try:
         plain = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        if plain[:1] != b"1":
+        if plain[:1] != b"1" or b"\x00" in plain:
             raise BadRequest(f"Invalid pageToken {token[:80]!r}: it is none of this server's")
         return plain[1:].decode()
     except (binascii.Error, ValueError):

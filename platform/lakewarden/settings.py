@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "lakewarden.authz.database",
     "lakewarden.audit",
     "lakewarden.events",
+    "lakewarden.idempotency",
     "tenants",
     "catalog",
     "management",

@@ -8,6 +8,7 @@ from django.db import transaction
 from lakewarden.audit.models import AuditEntry
 from lakewarden.context import RequestContext
 from lakewarden.events.models import OutboxEvent
+from lakewarden.idempotency.records import remember
 from lakewarden.ids import new_id
 
 
@@ -23,9 +24,13 @@ class Change:
 
 
 def record(change: Change, context: RequestContext) -> None:
-    """Write both rows. Raises TransactionManagementError outside a transaction: a change is never half recorded."""
+    """Write both rows, and the outcome for the caller's idempotency key.
+
+    Raises TransactionManagementError outside a transaction: a change is never half recorded.
+    """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{change.type} was recorded outside its transaction")
+    remember(context, object_type=change.object_type, object_id=change.object_id, data=change.data)
     AuditEntry.objects.create(
         actor=context.actor.id,
         action=change.type,

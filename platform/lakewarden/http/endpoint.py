@@ -5,10 +5,9 @@ from urllib.parse import unquote_plus
 
 from django.http import HttpRequest, HttpResponse
 
-from lakewarden import config
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
-from lakewarden.http.request import ApiRequest, authenticated, request_id
+from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
 
 METHODS = ("get", "head", "post", "put", "delete")
@@ -38,6 +37,8 @@ class Endpoint:
         except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
             response = render_error(error, identifier)
         response["X-Request-Id"] = identifier
+        if response.status_code == MethodNotAllowed.status:
+            response["Allow"] = ", ".join(self.allowed())
         compress(response, request.headers.get("accept-encoding", ""))
         return response
 
@@ -45,25 +46,14 @@ class Endpoint:
         method = getattr(self, (request.method or "").lower(), None)
         if (request.method or "").lower() not in METHODS or method is None:
             raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed())}")
-        call = ApiRequest(
-            context=authenticated(request, identifier),
-            query=request.GET.dict(),
-            headers=request.headers,
-            body=request.body,
-            base_uri=base_uri(request),
-        )
-        answer: HttpResponse = method(call, **{name: unquote_plus(part) for name, part in path.items()})
-        return answer
+        call = ApiRequest.of(request, identifier)
+        return self.perform(call, method, {name: unquote_plus(part) for name, part in path.items()})
+
+    def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
+        """Call the method; a subclass may put something around it."""
+        return method(call, **path)
 
     @classmethod
     def allowed(cls) -> list[str]:
         """The HTTP methods that it serves."""
         return [name.upper() for name in METHODS if hasattr(cls, name)]
-
-
-def base_uri(request: HttpRequest) -> str:
-    """The address that the client reached us by, without a trailing slash: configured, forwarded or the request's."""
-    configured = config.current().server.base_uri
-    if configured:
-        return configured.rstrip("/")
-    return f"{request.scheme}://{request.headers.get('host', 'localhost')}"

@@ -1,6 +1,7 @@
 """Renders every error of every API in the Iceberg error model: `{"error": {message, type, code}}`."""
 
 import logging
+from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
@@ -33,6 +34,11 @@ def as_lakewarden_error(error: Exception) -> LakewardenError:
     return InternalError("An internal error occurred. Its cause is in the server's log under this request id")
 
 
+def error_body(error: LakewardenError, message: str | None = None) -> dict[str, Any]:
+    """The Iceberg error model of an error."""
+    return {"error": {"message": message or error.message, "type": error.wire_type, "code": error.status}}
+
+
 def render_error(error: Exception, identifier: str) -> HttpResponse:
     """Turn any exception of a request into its answer; what the server is to blame for goes to the log."""
     told = as_lakewarden_error(error)
@@ -40,9 +46,7 @@ def render_error(error: Exception, identifier: str) -> HttpResponse:
     if told.status >= _SERVER_ERROR:
         logger.error("request %s failed: %s", identifier, error, exc_info=error)
         message = f"{message} (request id {identifier})"
-    response = json_response(
-        {"error": {"message": message, "type": told.wire_type, "code": told.status}}, status=told.status
-    )
+    response = json_response(error_body(told, message), status=told.status)
     if isinstance(told, NotAuthorized):
         response["WWW-Authenticate"] = 'Bearer realm="lakewarden"'
     if isinstance(told, Unavailable):

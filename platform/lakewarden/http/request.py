@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 from django.http import HttpRequest
 
-from lakewarden import backends
+from lakewarden import backends, config
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
 from lakewarden.ids import new_id
@@ -20,11 +20,28 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
+    """`path` is as it came, percent-encoded, with its query."""
+
+    method: str
+    path: str
     context: RequestContext
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
     base_uri: str
+
+    @classmethod
+    def of(cls, request: HttpRequest, identifier: str) -> Self:
+        """Authenticate `request` and read it. Raises as `authenticated` does."""
+        return cls(
+            method=request.method or "",
+            path=request.get_full_path(),
+            context=authenticated(request, identifier),
+            query=request.GET.dict(),
+            headers=request.headers,
+            body=request.body,
+            base_uri=base_uri(request),
+        )
 
     def decode(self, shape: type[T]) -> T:
         """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong."""
@@ -63,3 +80,11 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
         user_agent=request.headers.get("user-agent", ""),
         project_id=request.headers.get("x-project-id") or request.headers.get("x-project-ident"),
     )
+
+
+def base_uri(request: HttpRequest) -> str:
+    """The address that the client reached us by, without a trailing slash: configured, forwarded or the request's."""
+    configured = config.current().server.base_uri
+    if configured:
+        return configured.rstrip("/")
+    return f"{request.scheme}://{request.headers.get('host', 'localhost')}"

@@ -16,8 +16,8 @@ def json_response(value: Any, *, status: int = 200) -> HttpResponse:  # noqa: AN
     return HttpResponse(_encoder.encode(value), status=status, content_type=JSON)
 
 
-def json_bytes(content: bytes) -> HttpResponse:
-    return HttpResponse(content, content_type=JSON)
+def json_bytes(content: bytes, *, status: int = 200) -> HttpResponse:
+    return HttpResponse(content, status=status, content_type=JSON)
 
 
 def no_content() -> HttpResponse:

@@ -35,6 +35,10 @@ class Storage(Protocol):
         """Remove one file; a missing one is no error."""
         ...
 
+    def is_known_missing(self, location: str) -> bool:
+        """Whether the store can tell without a request to a server that no file lies at `location`."""
+        ...
+
     def is_empty(self, location: str) -> bool:
         """Whether no file lies below `location`."""
         ...

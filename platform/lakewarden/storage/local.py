@@ -36,7 +36,7 @@ class LocalStorage:
     def write_new(self, location: str, content: bytes) -> None:
         path = self._path(location)
         with _translated(location):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_directories(path.parent)
             temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
             try:
                 _write_synced(temporary, content)
@@ -57,18 +57,23 @@ class LocalStorage:
         with _translated(location), suppress(FileNotFoundError):
             self._path(location).unlink()
 
-    def is_empty(self, location: str) -> bool:
+    def is_known_missing(self, location: str) -> bool:
         with _translated(location):
-            return next(_files(self._path(location)), None) is None
+            return not self._path(location).exists()
+
+    def is_empty(self, location: str) -> bool:
+        path = self._path(location)
+        with _translated(location):
+            # what is no directory itself, a link for instance, is something that lies there
+            return not os.path.lexists(path) or (path.is_dir() and not path.is_symlink() and _holds_nothing(path))
 
     def delete_below(self, location: str) -> Iterator[str]:
         top = self._path(location)
         if top == self._base:
             raise StorageError(f"{location} is the whole warehouse: it is never deleted")
         with _translated(location):
-            for folder, _, names in os.walk(top, topdown=False):
-                for name in names:
-                    file = Path(folder, name)
+            for folder, folders, names in os.walk(top, topdown=False, onerror=_raise_unless_gone):
+                for file in (*(Path(folder, name) for name in names), *_links(folder, folders)):
                     file.unlink(missing_ok=True)
                     yield f"{location}/{file.relative_to(top)}"
                 with suppress(OSError):  # somebody wrote into it in between: the next run takes it
@@ -83,10 +88,28 @@ class LocalStorage:
         return path
 
 
-def _files(top: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(top):
-        for name in names:
-            yield Path(folder, name)
+def _holds_nothing(top: Path) -> bool:
+    """No file and no link in a directory; one that cannot be looked into raises its OSError."""
+    walk = os.walk(top, onerror=_raise_unless_gone)
+    return not any(names or _links(folder, folders) for folder, folders, names in walk)
+
+
+def _links(folder: str, folders: list[str]) -> list[Path]:
+    """The links to directories in a directory: whoever walks does not follow them."""
+    return [path for path in (Path(folder, name) for name in folders) if path.is_symlink()]
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _make_directories(path: Path) -> None:
+    """Make `path` and what is missing above it, so that all of it survives a crash."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        _sync_directory(folder.parent)
 
 
 def _write_synced(path: Path, content: bytes) -> None:

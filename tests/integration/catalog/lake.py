@@ -65,7 +65,11 @@ class Lake:
         return answer.json()
 
     def commit(
-        self, name: str, *updates: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]] = (), within: Names = "sales"
+        self,
+        name: str,
+        *updates: Mapping[str, Any],
+        requirements: Sequence[Mapping[str, Any]] = (),
+        within: Names = "sales",
     ) -> Answer:
         body = {"requirements": list(requirements), "updates": list(updates)}
         return self.client.post(self.table(name, within=within), body)

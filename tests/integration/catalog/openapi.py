@@ -18,6 +18,7 @@ from tests.servers.asgi_client import Answer, AsgiClient
 DOCUMENT = Path(__file__).parents[4] / "shared" / "spec" / "iceberg-rest-catalog-open-api.yaml"
 MOUNT = "/catalog"
 ERROR = "#/components/schemas/IcebergErrorResponse"
+OAUTH_ERROR = "#/components/schemas/OAuthError"
 _FAILED = 400
 
 
@@ -57,7 +58,7 @@ def templates() -> list[str]:
 
 def _schema(method: str, path: str, status: int) -> str:
     if status >= _FAILED:
-        return ERROR
+        return OAUTH_ERROR if path == "/v1/oauth/tokens" else ERROR
     template = next(each for each in _routes() if each.pattern.fullmatch(path)).template
     responses = _document()["paths"][template][method.lower()]["responses"]
     assert str(status) in responses, f"{method} {template} never answers {status}: {sorted(responses)}"

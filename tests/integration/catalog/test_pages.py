@@ -65,7 +65,14 @@ def test_lists_are_complete_and_in_one_order(lake: Lake, url: str) -> None:
     assert read(lake, url + "pageSize=999999999") == (everything, None)
     for bad in ("pageSize=0", "pageSize=-1", "pageSize=x", "pageSize=", "pageSize=9999999999", "pageSize=%D9%A3"):
         assert lake.client.get(url + bad).error() == (400, "BadRequestException")
-    for bad in ("pageToken=x", "pageToken=%00", "pageToken=MQ%3D%3D%3D", "pageToken=Mf8", "pageToken=MQA", "pageToken=é"):
+    for bad in (
+        "pageToken=x",
+        "pageToken=%00",
+        "pageToken=MQ%3D%3D%3D",
+        "pageToken=Mf8",
+        "pageToken=MQA",
+        "pageToken=é",
+    ):
         answer = lake.client.get(url + bad)
         assert answer.error() == (400, "BadRequestException"), bad
         assert "pageToken" in answer.message()

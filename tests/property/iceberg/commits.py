@@ -97,7 +97,7 @@ class CommitMaker:
         return [{"action": "remove-snapshots", "snapshot-ids": [*some, 424_242]}]
 
     def _evolve(self, state: "_State") -> list[Document]:
-        schema = {"type": "struct", "schema-id": self.rng.randint(0, 3), "fields": list(state.fields)}
+        schema: Document = {"type": "struct", "schema-id": self.rng.randint(0, 3), "fields": list(state.fields)}
         if self.rng.random() < 0.7:
             state.last_field_id += 1
             kind = self.rng.choice(PRIMITIVES if self.rng.random() < 0.8 else NEWER)
@@ -163,7 +163,12 @@ class CommitMaker:
             "file-size-in-bytes": 9,
         }
         if kind == "statistics":
-            blob = {"type": "x", "snapshot-id": snapshot_id, "sequence-number": 1, "fields": [1]}
+            blob = {
+                "type": "apache-datasketches-theta-v1",
+                "snapshot-id": snapshot_id,
+                "sequence-number": 1,
+                "fields": [1],
+            }
             file |= {"file-footer-size-in-bytes": 3, "blob-metadata": [blob]}
         return [{"action": f"set-{kind}", kind: file}]
 

@@ -34,7 +34,7 @@ class Model:
         """The model after a commit that was accepted."""
         model = replace(self, snapshots=dict(self.snapshots), refs=dict(self.refs))
         added: set[int] = set()
-        passing: set[int] = set()
+        passing: set[int | None] = set()
         for each in updates:
             match each["action"]:
                 case "upgrade-format-version":

@@ -5,10 +5,10 @@ import random
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lakewarden.errors import BadRequest
 
 from catalog.iceberg import views
 from catalog.iceberg.views import ViewMetadata
+from lakewarden.errors import BadRequest
 from tests.property.iceberg.view_commits import view_commit, view_schema, view_version
 
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"

@@ -27,11 +27,11 @@ def test_a_step_that_ends_badly_says_so(stream: io.StringIO, error: type[BaseExc
     assert stream.getvalue() == f"  Load ... {word}\n"
 
 
-def test_progress_within_a_step_keeps_the_steps_line_readable(stream: io.StringIO) -> None:
+def test_progress_within_a_step_stands_below_its_name(stream: io.StringIO) -> None:
     report = Report(stream)
     with report.step("Load"):
         report.say("12 of 46 MiB")
-    assert stream.getvalue().startswith("  Load ... \n      12 of 46 MiB\n  Load ... ")
+    assert re.fullmatch(r"  Load \.\.\. \n      12 of 46 MiB\n      \.\.\. \d+\.\d s\n", stream.getvalue())
 
 
 def test_a_table_aligns_numbers_to_the_right(stream: io.StringIO) -> None:

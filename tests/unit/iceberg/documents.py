@@ -24,19 +24,23 @@ def raw(*values: object) -> list[bytes]:
     return [json.dumps(each).encode() for each in values]
 
 
-def schema(*more: Document, fields: list[Document] | None = None, **members: object) -> Document:
-    base = FIELDS if fields is None else fields
-    return {"type": "struct", "fields": [*base, *more], **members}
+def schema(*more: Document, **members: Any) -> Document:
+    """The plain columns and `more`."""
+    return schema_of([*FIELDS, *more], **members)
+
+
+def schema_of(fields: list[Document], /, **members: Any) -> Document:
+    return {"type": "struct", "fields": fields, **members}
 
 
 def field(field_id: int, name: str, type_: object, **members: object) -> Document:
     return {"id": field_id, "name": name, "required": False, "type": type_, **members}
 
 
-def create(version: int = 2, *, properties: dict[str, str] | None = None, **members: object) -> TableMetadata:
+def create(version: int = 2, /, **members: Any) -> TableMetadata:
     """A new table of this format version; `members` of the request replace the plain ones."""
-    asked = {"format-version": str(version)} | (properties or {})
-    request = {"name": "t", "schema": schema(), "properties": asked} | members
+    properties = {"format-version": str(version)} | members.pop("properties", {})
+    request = {"name": "t", "schema": schema(), "properties": properties} | members
     return tables.create(json.dumps(request).encode(), uuid=UUID, location=LOCATION, now_ms=NOW)
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from catalog.iceberg import tables
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
-from tests.unit.iceberg.documents import LOCATION, NOW, UUID, create, document, field, schema
+from tests.unit.iceberg.documents import LOCATION, NOW, UUID, create, document, field, schema, schema_of
 
 
 def test_create_numbers_the_fields_of_a_struct_before_what_is_nested_in_them() -> None:
     struct = {"type": "struct", "fields": [field(70, "x", "int"), field(60, "y", "int")]}
     pairs = {"type": "map", "key-id": 50, "key": "string", "value-id": 40, "value": struct, "value-required": True}
     tags = {"type": "list", "element-id": 30, "element": pairs, "element-required": False}
-    made = document(create(schema=schema(fields=[field(9, "tags", tags), field(8, "last", "date")])))
+    made = document(create(schema=schema_of([field(9, "tags", tags), field(8, "last", "date")])))
     first, last = made["schemas"][0]["fields"]
     element = first["type"]["element"]
     assert (first["id"], last["id"], first["type"]["element-id"]) == (1, 2, 3)
@@ -26,7 +26,7 @@ def test_create_rebinds_identifier_fields_spec_and_order_to_the_fresh_ids() -> N
     fields = [field(30, "day", "date"), field(10, "id", "long", required=True)]
     order = {"order-id": 9, "fields": [_sort(10)]}
     spec = {"spec-id": 4, "fields": [{"source-id": 30, "field-id": 1234, "transform": "month", "name": "m"}]}
-    wanted = schema(fields=fields, **{"identifier-field-ids": [10], "schema-id": 7})
+    wanted = schema_of(fields, **{"identifier-field-ids": [10], "schema-id": 7})
     made = document(create(schema=wanted, **{"partition-spec": spec, "write-order": order}))
     assert made["schemas"][0]["identifier-field-ids"] == [2]
     assert made["schemas"][0]["schema-id"] == made["current-schema-id"] == 0
@@ -92,7 +92,7 @@ def test_create_keeps_unknown_members_of_schema_spec_and_order() -> None:
 
 @pytest.mark.parametrize("version", ["0", "4", "two", "", "-1", "³", "99999999999"])
 def test_create_refuses_other_format_versions(version: str) -> None:
-    with pytest.raises(InvalidArgument, match="format.version"):
+    with pytest.raises(InvalidArgument, match=r"format.version"):
         create(properties={"format-version": version})
 
 

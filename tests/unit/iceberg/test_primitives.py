@@ -27,7 +27,7 @@ def test_a_primitive_has_one_normal_spelling(text: str, normal: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "integer", "decimal", "decimal(39,2)", "decimal(0,0)", "fixed", "fixed[x]"])
 def test_what_is_no_primitive_is_refused(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="primitive|precision"):
+    with pytest.raises(InvalidArgument, match=r"primitive|precision"):
         primitive(text)
 
 

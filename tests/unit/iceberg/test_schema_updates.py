@@ -3,7 +3,7 @@
 import pytest
 
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
-from tests.unit.iceberg.documents import commit, create, document, field, schema
+from tests.unit.iceberg.documents import commit, create, document, field, schema, schema_of
 
 WIDER = {"action": "add-schema", "schema": schema(field(4, "more", "int"), **{"schema-id": 77, "x": 1})}
 LAST = {"action": "set-current-schema", "schema-id": -1}
@@ -37,7 +37,7 @@ def test_set_current_schema_minus_one_after_repeating_a_schema_of_this_commit_is
 
 def test_last_column_id_never_falls() -> None:
     base = commit(create(), WIDER, LAST)
-    narrower = {"action": "add-schema", "schema": schema(fields=[field(1, "id", "long")])}
+    narrower = {"action": "add-schema", "schema": schema_of([field(1, "id", "long")])}
     assert document(commit(base, narrower))["last-column-id"] == 4
 
 
@@ -53,7 +53,7 @@ def test_set_current_schema_to_an_unknown_one_is_refused() -> None:
 
 def test_a_current_schema_without_the_column_of_the_default_spec_is_refused() -> None:
     spec = {"fields": [{"source-id": 2, "transform": "day", "name": "d"}]}
-    without_day = {"action": "add-schema", "schema": schema(fields=[field(1, "id", "long")])}
+    without_day = {"action": "add-schema", "schema": schema_of([field(1, "id", "long")])}
     with pytest.raises(ValidationFailed, match="Cannot find source column for partition field: 1000: d: day"):
         commit(create(**{"partition-spec": spec}), without_day, LAST)
 
@@ -92,6 +92,4 @@ def test_v1_repeats_the_current_schema_for_old_readers() -> None:
 
 def test_a_wrong_schema_is_named_with_its_place() -> None:
     with pytest.raises(BadRequest, match=r"updates\[1\] \(add-schema\): schema: .*`required` - at `\$.fields\[0\]`"):
-        commit(
-            create(), WIDER, {"action": "add-schema", "schema": schema(fields=[{"id": 1, "name": "a", "type": "int"}])}
-        )
+        commit(create(), WIDER, {"action": "add-schema", "schema": schema_of([{"id": 1, "name": "a", "type": "int"}])})

@@ -4,7 +4,7 @@ import pytest
 
 from catalog.iceberg import schemas
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
-from tests.unit.iceberg.documents import Document, field, raw, schema
+from tests.unit.iceberg.documents import Document, field, raw, schema, schema_of
 
 
 def read(document: Document) -> schemas.Schema:
@@ -108,9 +108,9 @@ def test_an_initial_default_is_refused_before_v3_and_a_write_default_is_not() ->
 
 def test_a_schema_of_ten_thousand_columns_is_refused_and_one_less_is_not() -> None:
     fields = [field(each, f"c{each}", "int") for each in range(1, 10_001)]
-    schemas.check_size(read(schema(fields=fields[:-1])))
+    schemas.check_size(read(schema_of(fields[:-1])))
     with pytest.raises(BadRequest, match="it has 10000 fields, fewer than 10000 are allowed"):
-        schemas.check_size(read(schema(fields=fields)))
+        schemas.check_size(read(schema_of(fields)))
 
 
 def test_ids_of_metadata_columns_are_refused() -> None:

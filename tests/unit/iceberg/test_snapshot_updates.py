@@ -2,6 +2,7 @@
 
 import pytest
 
+from catalog.iceberg.tables import TableMetadata
 from lakewarden.errors import BadRequest, InvalidArgument, StaleUpdate, ValidationFailed
 from tests.unit.iceberg.documents import NOW, Document, add, appended, commit, create, document, ref, snapshot
 
@@ -196,10 +197,32 @@ def test_a_snapshot_may_be_added_and_removed_in_one_commit() -> None:
 
 
 def test_a_snapshot_from_the_future_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="Invalid update timestamp .*: before last snapshot log entry"):
+    with pytest.raises(InvalidArgument, match=r"Invalid update timestamp .*: before last snapshot log entry"):
         commit(create(), add(1, **{"timestamp-ms": NOW + 62_000}), ref(1))
 
 
 def test_a_snapshot_log_that_goes_back_by_more_than_a_minute_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="Expected sorted snapshot log entries"):
         commit(appended(1), add(2, **{"timestamp-ms": NOW - 60_001}), ref(2))
+
+
+def foreign_log(*snapshot_ids: int) -> TableMetadata:
+    """A table with the snapshots 1 to 3, whose log somebody else wrote."""
+    entries = [{"snapshot-id": each, "timestamp-ms": NOW} for each in snapshot_ids]
+    found = document(appended(1, 2, 3)) | {"snapshot-log": entries}
+    return TableMetadata.read_file(json.dumps(found).encode())
+
+
+def test_a_log_that_does_not_end_with_the_current_snapshot_is_not_corrected_blindly() -> None:
+    with pytest.raises(ValidationFailed, match="latest entry is not the current snapshot"):
+        commit(foreign_log(1, 2), drop(1))
+
+
+def test_an_empty_log_does_not_keep_snapshots_from_being_removed() -> None:
+    assert log(document(commit(foreign_log(), drop(1)))) == []
+
+
+def test_log_entries_of_snapshots_that_are_long_gone_are_dropped_with_passing_ones() -> None:
+    base = foreign_log(9, 3)
+    made = document(commit(base, add(4), ref(4), add(5), ref(5)))
+    assert [each for each, _ in log(made)] == [3, 5]

@@ -115,6 +115,16 @@ def test_create_by_updates_refuses_an_incomplete_table(left_out: str, message: s
         commit(None, *steps, requires=(CREATE,))
 
 
+def test_create_by_updates_refuses_a_spec_before_its_schema() -> None:
+    with pytest.raises(InvalidArgument, match="Cannot find current schema with id 0: add a schema first"):
+        commit(None, STEPS[4], requires=(CREATE,))
+
+
+def test_create_by_updates_refuses_a_table_of_a_location_only() -> None:
+    with pytest.raises(ValidationFailed, match="Cannot create table without schemas: add an add-schema update"):
+        commit(None, STEPS[-1], requires=(CREATE,))
+
+
 @pytest.mark.parametrize(
     ("upto", "what"),
     [(2, "a schema"), (4, "a partition spec"), (6, "a sort order")],

@@ -17,13 +17,13 @@ DROP_DIALECT = "replace.drop-dialect.allowed"
 HISTORY_SIZE = "version.history.num-entries"
 
 
-def version(sql: str = "select 1", *dialects: str, **members: object) -> Document:
+def version(sql: str = "select 1", /, *dialects: str, **members: Any) -> Document:
     queries = [{"type": "sql", "sql": sql, "dialect": each} for each in dialects or ("spark",)]
     found = {"version-id": 1, "timestamp-ms": NOW, "schema-id": 0, "summary": {"engine": "spark"}}
     return found | {"representations": queries, "default-namespace": ["ns"]} | members
 
 
-def add(sql: str, *dialects: str, **members: object) -> Document:
+def add(sql: str, /, *dialects: str, **members: Any) -> Document:
     return {"action": "add-view-version", "view-version": version(sql, *dialects, **members)}
 
 
@@ -31,8 +31,9 @@ def properties(**values: str) -> Document:
     return {"action": "set-properties", "updates": values}
 
 
-def create(*, properties: dict[str, str] | None = None, **members: Any) -> ViewMetadata:  # noqa: ANN401 - any member
-    request = {"name": "v", "schema": schema(), "view-version": version(), "properties": properties or {}} | members
+def create(**members: Any) -> ViewMetadata:
+    """A new view; `members` of the request replace the plain ones."""
+    request = {"name": "v", "schema": schema(), "view-version": version(), "properties": {}} | members
     return views.create(json.dumps(request).encode(), uuid=UUID, location=f"{LOCATION}/", now_ms=NOW)
 
 
@@ -59,7 +60,7 @@ def test_create_gives_the_version_id_one_and_the_schema_id_zero() -> None:
     ("members", "message"),
     [
         ({"view-version": {}}, "view-version: .*`timestamp-ms`"),
-        ({"view-version": version(**{"representations": [{"type": "python"}]})}, "Invalid enum value 'python'"),
+        ({"view-version": version(representations=[{"type": "python"}])}, "Invalid enum value 'python'"),
         ({"view-version": version("x", "spark", "SPARK")}, "Cannot add multiple queries for dialect spark"),
         ({"schema": 5}, "schema: Expected `object`"),
         ({"properties": {"a": 1}}, "Expected `str`, got `int`"),
@@ -128,7 +129,7 @@ def test_add_schema_that_the_view_has_changes_nothing() -> None:
         ({"action": "set-location", "location": ""}, InvalidArgument, "Invalid location"),
         ({"action": "add-snapshot"}, BadRequest, r"updates\[0\]: unknown action: add-snapshot; known are add-schema"),
         ({"action": "add-view-version"}, BadRequest, r"updates\[0\] \(add-view-version\): .*`view-version`"),
-        (add("x", **{"summary": 5}), BadRequest, r"\(add-view-version\): view-version: .*`\$.summary`"),
+        (add("x", summary=5), BadRequest, r"\(add-view-version\): view-version: .*`\$.summary`"),
     ],
 )
 def test_commit_refuses(update: Document, error: type[BadRequest], message: str) -> None:
@@ -159,7 +160,7 @@ def test_location_and_properties_are_changed() -> None:
 
 def test_losing_a_dialect_is_refused_unless_the_view_allows_it() -> None:
     base = create(**{"view-version": version("select 1", "spark", "trino")})
-    with pytest.raises(InvalidArgument, match="(?s)Cannot replace view due to loss of view dialects.*trino"):
+    with pytest.raises(InvalidArgument, match=r"(?s)Cannot replace view due to loss of view dialects.*trino"):
         commit(base, add("select 2", "SPARK"), LAST)
     made = commit(base, properties(**{DROP_DIALECT: "true"}), add("select 2", "spark"), LAST)
     assert document(made)["current-version-id"] == 2

@@ -76,3 +76,8 @@ def test_null_is_absent() -> None:
     assert wire.is_null(wire.NULL)
     assert wire.is_null(b"null")
     assert not wire.is_null(b"0")
+
+
+def test_nesting_that_exhausts_the_stack_is_refused_too() -> None:
+    with pytest.raises(BadRequest, match="x is nested too deeply"):
+        wire.value(b"[" * 100_000, "x")

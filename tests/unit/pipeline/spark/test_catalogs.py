@@ -18,6 +18,7 @@ CATALOG = RestCatalog(
 def test_settings_are_icebergs_properties_below_the_catalogs_name() -> None:
     settings = CATALOG.spark_settings()
     assert settings.pop("spark.sql.catalog.lake") == "org.apache.iceberg.spark.SparkCatalog"
+    assert settings.pop("spark.sql.catalog.lake.rest.auth.type") == "oauth2"
     assert settings == {f"spark.sql.catalog.lake.{key}": value for key, value in CATALOG.properties().items()}
     assert settings["spark.sql.catalog.lake.oauth2-server-uri"] == "http://127.0.0.1:1/token"
 

@@ -1,0 +1,38 @@
+"""Answers to mutations repeated with their `Idempotency-Key`: from the state now, after rights are checked again."""
+
+from uuid import UUID
+
+from django.http import HttpResponse
+
+from catalog import access
+from catalog.api.rendering import render_stored
+from catalog.services.pointer import load
+from lakewarden.authz.actions import NamespaceAction, WarehouseAction
+from lakewarden.http.repeatable import RepeatableEndpoint
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_bytes, json_response, no_content
+from lakewarden.idempotency.records import Outcome
+
+
+class CatalogMutation(RepeatableEndpoint):
+    """Base of the endpoints with mutations; those that answer more than 204 say it again by `repeat`."""
+
+    def replay(self, request: ApiRequest, earlier: Outcome, **path: str) -> HttpResponse:
+        access.warehouse(request.context, path["prefix"], WarehouseAction.USE)
+        if earlier.refusal is not None:
+            status, body = earlier.refusal
+            return json_bytes(body, status=status)
+        return self.repeat(request, earlier)
+
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:  # noqa: ARG002 overridden where a body is told
+        return no_content()
+
+
+def stored_again(request: ApiRequest, earlier: Outcome, *, suffix: bytes) -> HttpResponse:
+    """The table or view that was changed, as it is now; its own 404 when it is gone or no longer visible."""
+    return render_stored(request, load(access.tabular_of_id(request.context, UUID(earlier.object_id))), suffix=suffix)
+
+
+def namespace_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:
+    found = access.namespace_of_id(request.context, UUID(earlier.object_id), NamespaceAction.GET_METADATA).target
+    return json_response({"namespace": found.path, "properties": found.properties})

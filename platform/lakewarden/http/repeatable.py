@@ -1,0 +1,48 @@
+"""Endpoints whose mutations may carry an `Idempotency-Key`: done once, answered the same when repeated."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from django.http import HttpResponse
+
+from lakewarden.errors import LakewardenError
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.errors import error_body
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_response
+from lakewarden.idempotency import records
+from lakewarden.idempotency.records import Outcome, RepeatedRequest
+
+TERMINAL = {400, 406, 409, 422}
+"""Refusals that stay so: asking again with the same key gives the same answer."""
+
+
+class RepeatableEndpoint(Endpoint, ABC):
+    def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
+        value = call.headers.get("idempotency-key")
+        if value is None or call.method not in {"POST", "DELETE"}:
+            return method(call, **path)
+        key = records.parse(value, method=call.method, path=call.path, body=call.body)
+        call = replace(call, context=replace(call.context, idempotency=key))
+        earlier = records.find(call.context)
+        if earlier is not None:
+            return self.replay(call, earlier, **path)
+        try:
+            return method(call, **path)
+        except LakewardenError as error:
+            if error.status in TERMINAL and not isinstance(error, RepeatedRequest):
+                with suppress(RepeatedRequest):
+                    body = json_response(error_body(error)).content
+                    records.remember_refusal(call.context, status=error.status, body=body)
+                    raise
+            # a request with the same key was quicker: what it did may be why this one failed
+            earlier = records.find(call.context)
+            if earlier is None:
+                raise
+            return self.replay(call, earlier, **path)
+
+    @abstractmethod
+    def replay(self, request: ApiRequest, earlier: Outcome, **path: str) -> HttpResponse:
+        """The answer to a repeated request; the caller's rights are checked again."""

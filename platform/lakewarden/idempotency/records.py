@@ -1,0 +1,103 @@
+"""Remembers the outcome of mutations by `Idempotency-Key`, and finds it for a repeated request.
+
+A success is remembered in the transaction of its change: a server that is killed between the change and its answer
+leaves both or none. Of two requests with one key at the same time, the second waits for the first in the database.
+"""
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from lakewarden.context import IdempotencyKey, RequestContext
+from lakewarden.errors import BadRequest, Conflict
+from lakewarden.idempotency.models import IdempotencyRecord
+
+LIFETIME = timedelta(minutes=30)
+LIFETIME_ISO = "PT30M"
+GRACE = timedelta(minutes=5)
+
+
+class RepeatedRequest(Conflict):
+    """The key was used by an earlier request, which has changed what this one would have changed again."""
+
+    def __init__(self) -> None:
+        super().__init__("A request with this Idempotency-Key has been answered: ask again for its answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`object_type` and `object_id` name what was changed; `refusal` is (status, body) of one refused for good."""
+
+    object_type: str
+    object_id: str
+    data: dict[str, Any]
+    refusal: tuple[int, bytes] | None
+
+
+def parse(value: str, *, method: str, path: str, body: bytes) -> IdempotencyKey:
+    """Raises BadRequest unless `value` is a UUID in its 36 characters."""
+    try:
+        key = uuid.UUID(value)
+    except ValueError:
+        key = None
+    if key is None or len(value) != 36:  # noqa: PLR2004 the text form's length
+        raise BadRequest(f"Invalid Idempotency-Key {value[:80]!r}: a UUID of 36 characters is expected")
+    digest = hashlib.sha256(b"\n".join((method.encode(), path.encode(), body))).hexdigest()
+    return IdempotencyKey(key=key, fingerprint=digest, attempt=uuid.uuid4())
+
+
+def find(context: RequestContext) -> Outcome | None:
+    """The outcome of an earlier request of the same caller with this key.
+
+    Raises BadRequest when the key belongs to another request.
+    """
+    asked = context.idempotency
+    if asked is None:
+        return None
+    found = IdempotencyRecord.objects.filter(principal_id=context.actor.id, key=asked.key).first()
+    if found is None or found.created_at < timezone.now() - LIFETIME - GRACE:
+        return None
+    if found.fingerprint != asked.fingerprint:
+        raise BadRequest(f"The Idempotency-Key {asked.key} was used for another request: each needs a key of its own")
+    refusal = (found.refusal_status, found.refusal_body.encode()) if found.refusal_status else None
+    return Outcome(found.object_type, found.object_id, found.data, refusal)
+
+
+def remember(context: RequestContext, *, object_type: str, object_id: str, data: dict[str, Any]) -> None:
+    """Part of the transaction of a change; raises RepeatedRequest when an earlier request had the key."""
+    if context.idempotency is not None:
+        _insert(context, object_type=object_type, object_id=object_id, data=data)
+
+
+def remember_refusal(context: RequestContext, *, status: int, body: bytes) -> None:
+    """Raises RepeatedRequest when an earlier request had the key."""
+    _insert(context, refusal_status=status, refusal_body=body.decode())
+
+
+def forget_expired() -> int:
+    """Remove what no client may ask for any more; returns how many went."""
+    removed, _ = IdempotencyRecord.objects.filter(created_at__lt=timezone.now() - LIFETIME - GRACE).delete()
+    return removed
+
+
+def _insert(context: RequestContext, **outcome: Any) -> None:  # noqa: ANN401 the record's own fields
+    asked = context.idempotency
+    assert asked is not None  # noqa: S101 both callers have looked
+    IdempotencyRecord.objects.filter(
+        principal_id=context.actor.id, key=asked.key, created_at__lt=timezone.now() - LIFETIME - GRACE
+    ).delete()
+    record = IdempotencyRecord(
+        principal_id=context.actor.id,
+        key=asked.key,
+        fingerprint=asked.fingerprint,
+        attempt=asked.attempt,
+        **outcome,
+    )
+    IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
+    kept = IdempotencyRecord.objects.get(principal_id=context.actor.id, key=asked.key)
+    if kept.attempt != asked.attempt:
+        raise RepeatedRequest
