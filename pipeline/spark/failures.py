@@ -65,8 +65,13 @@ def classify(causes: Sequence[tuple[str, str]]) -> LakewardenError:
                 return kind(f"Spark reports {sentence}: {_first_line(message) or name}")
     if not causes:
         return GatewayFailed("Spark's JVM ended while it reported an error; was it killed, or out of memory?")
-    name, message = causes[0]
-    return InternalError(f"Spark failed with {name}: {_first_line(message) or 'no message'}")
+    # what is outermost often says only that something failed; the reason is innermost
+    return InternalError(f"Spark failed: {'; because of '.join(dict.fromkeys(map(_said, (causes[0], causes[-1]))))}")
+
+
+def _said(cause: tuple[str, str]) -> str:
+    name, message = cause
+    return f"{name}: {_first_line(message) or 'no message'}"
 
 
 def _first_line(message: str) -> str:

@@ -1,5 +1,7 @@
 """add-snapshot, set-snapshot-ref, remove-snapshot-ref, remove-snapshots, and the logs that follow from them."""
 
+import json
+
 import pytest
 
 from catalog.iceberg.tables import TableMetadata
