@@ -39,7 +39,9 @@ def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceActio
     found = Namespace.objects.at(_warehouse_id(context, ref.warehouse), ref.path).first()
     if found is None:
         raise missing
-    return granted(context, found, chain=namespace_chain(found), action=action, hidden=missing)
+    return granted(
+        context, found, chain=namespace_chain(found), action=action, hidden=missing, project=found.warehouse.project
+    )
 
 
 def table(context: RequestContext, ref: TabularRef, action: TableAction) -> Granted[Tabular]:
@@ -63,20 +65,29 @@ def view(context: RequestContext, ref: TabularRef, action: ViewAction) -> Grante
 def namespace_of_id(context: RequestContext, identifier: UUID, action: NamespaceAction) -> Granted[Namespace]:
     """As `namespace`, by the id that is never reused."""
     missing = NoSuchNamespace(f"Namespace does not exist: {identifier}")
-    found = Namespace.objects.select_related("warehouse").filter(id=identifier).first()
+    found = Namespace.objects.select_related("warehouse__project").filter(id=identifier).first()
     if found is None:
         raise missing
-    return granted(context, found, chain=namespace_chain(found), action=action, hidden=missing)
+    return granted(
+        context, found, chain=namespace_chain(found), action=action, hidden=missing, project=found.warehouse.project
+    )
 
 
 def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
     """A table or view whose metadata the caller may see, by the id that is never reused."""
     missing = NoSuchTable(f"Table does not exist: {identifier}")
-    found = Tabular.objects.live().select_related("namespace__warehouse").filter(id=identifier).first()
+    found = Tabular.objects.live().select_related("namespace__warehouse__project").filter(id=identifier).first()
     if found is None:
         raise missing
     action = TableAction.GET_METADATA if found.kind == Tabular.Kind.TABLE else ViewAction.GET_METADATA
-    return granted(context, found, chain=tabular_chain(found), action=action, hidden=missing)
+    return granted(
+        context,
+        found,
+        chain=tabular_chain(found),
+        action=action,
+        hidden=missing,
+        project=found.namespace.warehouse.project,
+    )
 
 
 def _tabular(
@@ -90,7 +101,14 @@ def _tabular(
     found = Tabular.objects.at(warehouse_id, ref.namespace.path, ref.name).filter(kind=kind).first()
     if found is None:
         raise missing
-    return granted(context, found, chain=tabular_chain(found), action=action, hidden=missing)
+    return granted(
+        context,
+        found,
+        chain=tabular_chain(found),
+        action=action,
+        hidden=missing,
+        project=found.namespace.warehouse.project,
+    )
 
 
 def _warehouse_id(context: RequestContext, prefix: str) -> UUID:

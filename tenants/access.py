@@ -4,6 +4,7 @@ from uuid import UUID
 
 from lakewarden import backends
 from lakewarden.authz.actions import Action, ObjectType, ProjectAction, ServerAction, WarehouseAction
+from lakewarden.authz.decisions import Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, T, authorize
 from lakewarden.authz.model import Privilege, closure
 from lakewarden.context import RequestContext
@@ -24,10 +25,17 @@ def warehouse_chain(warehouse: Warehouse) -> list[ObjectRef]:
 
 
 def granted(
-    context: RequestContext, target: T, *, chain: list[ObjectRef], action: Action, hidden: LakewardenError
+    context: RequestContext,
+    target: T,
+    *,
+    chain: list[ObjectRef],
+    action: Action,
+    hidden: LakewardenError,
+    project: Project | None,
 ) -> Granted[T]:
-    """`authorize` with the configured backend."""
-    return authorize(backends.authorizer(), context, target, chain=chain, action=action, hidden=hidden)
+    """`authorize` with the configured backend; `project` was read together with the target."""
+    epoch = Epoch(project.id, project.authz_epoch) if project else None
+    return authorize(backends.authorizer(), context, target, chain=chain, action=action, hidden=hidden, epoch=epoch)
 
 
 def server(context: RequestContext, action: ServerAction) -> Granted[Server]:
@@ -37,6 +45,7 @@ def server(context: RequestContext, action: ServerAction) -> Granted[Server]:
         chain=[SERVER],
         action=action,
         hidden=Forbidden(f"Not allowed: {action.value} on the server"),
+        project=None,
     )
 
 
@@ -47,7 +56,7 @@ def project(context: RequestContext, project_id: str, action: ProjectAction) -> 
     found = Project.objects.filter(id=project_id).first() if PROJECT_ID.fullmatch(project_id) else None
     if found is None:
         raise missing
-    return granted(context, found, chain=project_chain(found.id), action=action, hidden=missing)
+    return granted(context, found, chain=project_chain(found.id), action=action, hidden=missing, project=found)
 
 
 def visible_projects(context: RequestContext) -> list[Project]:
@@ -68,10 +77,10 @@ def warehouse(context: RequestContext, warehouse_id: str | UUID, action: Warehou
         key = UUID(str(warehouse_id))
     except ValueError:
         raise missing from None
-    found = Warehouse.objects.filter(id=key).first()
+    found = Warehouse.objects.select_related("project").filter(id=key).first()
     if found is None:
         raise missing
-    return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing)
+    return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing, project=found.project)
 
 
 def warehouse_named(
@@ -81,7 +90,11 @@ def warehouse_named(
     missing = NoSuchWarehouse(f"Warehouse does not exist: {name}")
     # the database holds no NUL, and refuses to look for one
     can_be = PROJECT_ID.fullmatch(project_id) and "\x00" not in name
-    found = Warehouse.objects.filter(project_id=project_id, name_key=match_key(name)).first() if can_be else None
+    found = (
+        Warehouse.objects.select_related("project").filter(project_id=project_id, name_key=match_key(name)).first()
+        if can_be
+        else None
+    )
     if found is None:
         raise missing
-    return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing)
+    return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing, project=found.project)

@@ -89,11 +89,18 @@ class _Run:
         self.result = Slice()
         self.is_measuring = False
         self.is_over = False
-        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._plan = plan
         self._read_cpu = read_cpu
 
+    def fail(self, error: Exception) -> None:
+        """End the slice with this error; the first one counts."""
+        if not self._failed.done():
+            self._failed.set_exception(error)
+
     async def run(self) -> Slice:
+        # what a protocol's callback raises reaches the loop and nobody else
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: self.fail(_error_of(context)))
         clients = [_Client(self, number) for number in range(self._plan.clients)]
         await asyncio.gather(*(client.connect() for client in clients))
         for client in clients:
@@ -112,18 +119,24 @@ class _Run:
         return result
 
     async def _for(self, seconds: float) -> None:
-        done, _ = await asyncio.wait([self.failed], timeout=seconds)
-        for failure in done:
-            failure.result()
+        await asyncio.wait([self._failed], timeout=seconds)
+        if self._failed.done():
+            self._failed.result()
 
     async def _drain(self, clients: list["_Client"]) -> None:
-        try:
-            async with asyncio.timeout(_DRAIN_S):
-                await asyncio.gather(*(client.idle.wait() for client in clients))
-        except TimeoutError:
-            raise BenchmarkError(f"The server left requests without an answer for {_DRAIN_S:.0f} s") from None
+        idle = asyncio.gather(*(client.idle.wait() for client in clients))
+        await asyncio.wait([idle, self._failed], timeout=_DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
+        if self._failed.done():
+            self._failed.result()
+        if not idle.done():
+            raise BenchmarkError(f"The server left requests without an answer for {_DRAIN_S:.0f} s")
         for client in clients:
             client.close()
+
+
+def _error_of(context: dict[str, object]) -> Exception:
+    error = context.get("exception")
+    return error if isinstance(error, Exception) else BenchmarkError(str(context.get("message")))
 
 
 class _Client:
@@ -177,13 +190,9 @@ class _Client:
                 result.latencies_ns.append(now - self._asked_at)
             else:
                 result.errors[str(answer.status)] += 1
-        try:
-            run.workload.answered(self._number, answer)
+        run.workload.answered(self._number, answer)
+        if run.is_over or not answer.closes:
             self.ask()
-        except BenchmarkError as error:
-            if not run.failed.done():
-                run.failed.set_exception(error)
-            self.idle.set()
 
     def _lost(self) -> None:
         """The server closed the connection: an error when it owed an answer; go on with a new one."""
@@ -200,8 +209,6 @@ class _Client:
         try:
             await self.connect()
         except BenchmarkError as error:
-            if not self._run.failed.done():
-                self._run.failed.set_exception(error)
-            self.idle.set()
-            return
-        self.ask()
+            self._run.fail(error)
+        else:
+            self.ask()

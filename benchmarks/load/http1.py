@@ -20,12 +20,13 @@ _TEXT_LIMIT = 200
 
 @dataclass(slots=True)
 class Answer:
-    """`size` counts all bytes received; `body` is empty unless the request asked to keep it."""
+    """`size` counts all bytes received; `body` is empty unless it was to be kept; `closes`: no more on this connection."""
 
     status: int
     head: bytes
     size: int
     body: bytes
+    closes: bool
 
 
 class Connection(asyncio.Protocol):
@@ -122,8 +123,9 @@ class Connection(asyncio.Protocol):
 
     def _finish(self) -> None:
         head = self._answer_head
-        answer = Answer(int(head[9:12]), head, self._size, b"".join(self._parts))
+        closes = _CLOSE.search(head) is not None
+        answer = Answer(int(head[9:12]), head, self._size, b"".join(self._parts), closes)
         self._reset()
-        if _CLOSE.search(head) and self._transport is not None:
-            self._transport.close()
         self._on_answer(answer)
+        if closes:
+            self.close()

@@ -7,6 +7,7 @@ from msgspec import Raw
 from catalog.iceberg import schemas, sort_orders, specs, wire
 from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.fresh_ids import FreshIds
+from catalog.iceberg.properties import whole_number
 from catalog.iceberg.table_updates import check_format_version, check_uuid, clean_location
 from catalog.iceberg.wire import Json, Members, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
@@ -88,9 +89,9 @@ def new_table(request: Json, *, uuid: str, location: str, now_ms: int) -> TableD
 
 def _format_version(properties: dict[str, str]) -> int:
     text = properties.get(FORMAT_VERSION, str(DEFAULT_FORMAT_VERSION))
-    if not (text.isascii() and text.isdigit()):
+    version = whole_number(text)
+    if version is None:
         raise InvalidArgument(f"Invalid table property {FORMAT_VERSION}: {text}; it is 1, 2 or 3")
-    version = int(text[:9])
     check_format_version(version)
     return version
 
@@ -140,9 +141,10 @@ def _check_properties(properties: dict[str, str], schema: schemas.Schema) -> Non
     """What the reference checks of new tables only: older ones may have got such values in other ways."""
     for name in _COMMIT_PROPERTIES:
         text = properties.get(name, "0")
-        if not text.removeprefix("-").isdecimal():
+        number = whole_number(text)
+        if number is None:
             raise ValidationFailed(f"Table property {name} must have integer value, got {text}")
-        if int(text) < 0:
+        if number < 0:
             raise ValidationFailed(f"Table property {name} must have non negative integer value, got {text}")
     for name in properties:
         column = name.removeprefix(_COLUMN_METRICS)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime, time
+from datetime import date, time
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,9 +14,11 @@ SINCE_VERSION: Final = 3
 """Initial defaults that are not null need this format version."""
 
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
-_DECIMAL = re.compile(r"-?\d+(?:\.(\d+))?(?:[eE][+-]?\d+)?")
-_FRACTION = re.compile(r"(\.\d{1,9})")
-_SIGNIFICANT_FRACTION: Final = 6
+_DECIMAL = re.compile(r"-?[0-9]+(?:\.([0-9]+))?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(r"([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.([0-9]{1,9}))?")
+_UTC: Final = ("+00:00", "Z")
+_MICROSECOND_DIGITS: Final = 6
 _UUID_LENGTH: Final = 36
 
 
@@ -39,11 +41,8 @@ def _fits_nested(value: Any, type_: StructType | ListType | MapType) -> bool:  #
         return False
     if isinstance(type_, MapType):
         return _fits_map(value, type_)
-    by_id = {str(each.id): each for each in type_.fields}
-    for key, inner in value.items():
-        if key in by_id:
-            check(inner, by_id[key].type, f"field {by_id[key].name}")
-    return True
+    # the fields of a struct keep their own defaults: the struct's is null or empty
+    return not value
 
 
 def _fits_map(value: dict[str, Any], type_: MapType) -> bool:
@@ -64,7 +63,8 @@ def _fits(value: Any, kind: Primitive) -> bool:  # noqa: ANN401 - any JSON value
         limit = 2 ** (31 if kind.name == "int" else 63)
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     if kind.name in {"float", "double"}:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        # readers in other languages tell 1 from 1.0
+        return isinstance(value, float)
     return isinstance(value, str) and kind.name in _TEXTS and _TEXTS[kind.name](value, kind)
 
 
@@ -72,39 +72,47 @@ def _fits_decimal(text: str, kind: Primitive) -> bool:
     found = _DECIMAL.fullmatch(text)
     if found is None:
         return False
-    if "e" in text.lower():
-        return True
     digits = text.lstrip("-").replace(".", "").lstrip("0")
     return len(found[1] or "") == kind.scale and len(digits) <= kind.precision
 
 
+def _fits_date(text: str, _kind: Primitive) -> bool:
+    return _DATE.fullmatch(text) is not None and _can(date.fromisoformat, text)
+
+
+def _fits_time(text: str, kind: Primitive) -> bool:
+    found = _TIME.fullmatch(text)
+    if found is None or (len(found[2] or "") > _MICROSECOND_DIGITS and not kind.name.endswith("_ns")):
+        return False
+    return _can(time.fromisoformat, found[1])
+
+
 def _fits_timestamp(text: str, kind: Primitive) -> bool:
-    places = len(match[0]) - 1 if (match := _FRACTION.search(text)) else 0
-    if places > _SIGNIFICANT_FRACTION and not kind.name.endswith("_ns"):
-        return False
-    # datetime knows six digits: the format of the rest is what matters here
-    short = _FRACTION.sub(lambda found: found[0][: _SIGNIFICANT_FRACTION + 1], text)
-    moment = _parsed(datetime.fromisoformat, short)
-    if moment is None or "T" not in text:
-        return False
-    return (moment.tzinfo is not None) == kind.name.startswith("timestamptz")
+    if kind.name.startswith("timestamptz"):
+        zone = next((each for each in _UTC if text.endswith(each)), None)
+        if zone is None:
+            return False
+        text = text.removesuffix(zone)
+    day, _, clock = text.partition("T")
+    return _fits_date(day, kind) and _fits_time(clock, kind)
 
 
-def _parsed(parse: Callable[[str], Any], text: str) -> Any:  # noqa: ANN401 - whatever the parser gives
+def _can(parse: Callable[[str], object], text: str) -> bool:
     try:
-        return parse(text)
+        parse(text)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 _TEXTS: Final[dict[str, Callable[[str, Primitive], bool]]] = {
     "string": lambda _text, _kind: True,
-    "uuid": lambda text, _kind: len(text) == _UUID_LENGTH and _parsed(UUID, text) is not None,
+    "uuid": lambda text, _kind: len(text) == _UUID_LENGTH and _can(UUID, text),
     "binary": lambda text, _kind: _HEX.fullmatch(text) is not None,
     "fixed": lambda text, kind: _HEX.fullmatch(text) is not None and len(text) == 2 * kind.length,
     "decimal": _fits_decimal,
-    "date": lambda text, _kind: _parsed(date.fromisoformat, text) is not None,
-    "time": lambda text, _kind: _parsed(time.fromisoformat, text) is not None,
+    "date": _fits_date,
+    "time": _fits_time,
     "timestamp": _fits_timestamp,
     "timestamptz": _fits_timestamp,
     "timestamp_ns": _fits_timestamp,

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from catalog.iceberg import sort_orders, specs, wire
 from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
+from catalog.iceberg.properties import whole_number
 from catalog.iceberg.wire import Members, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
@@ -106,13 +107,12 @@ def check_log_times(times: list[int], updated_ms: int) -> None:
 
 def _log_previous_file(draft: TableDraft, location: str) -> None:
     text = draft.properties.get(PREVIOUS_VERSIONS_MAX, str(_PREVIOUS_VERSIONS_DEFAULT))
-    try:
-        longest = max(1, int(text))
-    except ValueError:
-        raise InvalidArgument(f"Invalid table property {PREVIOUS_VERSIONS_MAX}: {text} is not a number") from None
+    most = whole_number(text)
+    if most is None:
+        raise InvalidArgument(f"Invalid table property {PREVIOUS_VERSIONS_MAX}: {text} is not a number")
     log = draft.entries("metadata-log")
     log.append(wire.dump({"timestamp-ms": draft.long("last-updated-ms"), "metadata-file": location}))
-    del log[:-longest]
+    del log[: -max(1, most)]
 
 
 def _fit_format_version(draft: TableDraft) -> None:

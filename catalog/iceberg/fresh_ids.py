@@ -5,10 +5,11 @@ from itertools import count
 from msgspec import Raw
 
 from catalog.iceberg import wire
+from catalog.iceberg.rewriting import WithoutNullDefaults
 from catalog.iceberg.wire import Members
 
 
-class FreshIds:
+class FreshIds(WithoutNullDefaults):
     """Renumbers one schema from 1. `of` maps the ids that were sent to the new ones."""
 
     def __init__(self) -> None:
@@ -20,8 +21,7 @@ class FreshIds:
 
         A struct's fields are numbered before what is nested in them, as all Iceberg libraries do.
         """
-        found = wire.members(raw, "schema")
-        found["fields"] = self._fields(found["fields"])
+        found = self.rewrite(raw)
         if "identifier-field-ids" in found:
             sent = wire.value(found["identifier-field-ids"], "schema")
             found["identifier-field-ids"] = wire.dump([self.of[each] for each in sent or ()])
@@ -33,30 +33,16 @@ class FreshIds:
         """The highest id that was given, 0 before the first."""
         return len(self.of)
 
-    def _fields(self, raw: Raw) -> Raw:
-        fields = [wire.members(each, "field") for each in wire.items(raw, "fields")]
-        for each in fields:
-            self._renumber(each, "id")
-        for each in fields:
-            each["type"] = self._type(each["type"])
-        return wire.dump(fields)
+    def field(self, members: Members) -> None:
+        super().field(members)
+        self._renumber(members, "id")
 
-    def _type(self, raw: Raw) -> Raw:
-        if bytes(raw).lstrip()[:1] == b'"':
-            return raw
-        found = wire.members(raw, "type")
-        kind = wire.value(found["type"], "type")
-        if kind == "struct":
-            found["fields"] = self._fields(found["fields"])
-        elif kind == "list":
-            self._renumber(found, "element-id")
-            found["element"] = self._type(found["element"])
-        else:
-            self._renumber(found, "key-id")
-            self._renumber(found, "value-id")
-            found["key"] = self._type(found["key"])
-            found["value"] = self._type(found["value"])
-        return wire.dump(found)
+    def list_(self, members: Members) -> None:
+        self._renumber(members, "element-id")
+
+    def map_(self, members: Members) -> None:
+        self._renumber(members, "key-id")
+        self._renumber(members, "value-id")
 
     def _renumber(self, members: Members, name: str) -> None:
         new_id = next(self._next)

@@ -14,13 +14,15 @@ _PLAIN: Final = frozenset(
         *("timestamp_ns", "timestamptz_ns", "string", "uuid", "binary", "variant", "unknown"),
     },
 )
-_FIXED = re.compile(r"fixed\[\s*(\d{1,10})\s*\]", re.IGNORECASE)
-_DECIMAL = re.compile(r"decimal\(\s*(\d{1,10})\s*,\s*(\d{1,10})\s*\)", re.IGNORECASE)
-_GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]+?)\s*\))?", re.IGNORECASE)
-_GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]+?)\s*(?:,\s*(\w+)\s*)?\))?", re.IGNORECASE)
+_FIXED = re.compile(r"fixed\[\s*([0-9]{1,10})\s*\]", re.IGNORECASE)
+_DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,10})\s*,\s*([0-9]{1,10})\s*\)", re.IGNORECASE)
+# blanks are stripped afterwards: patterns that skip them themselves are slow on a long run of blanks
+_GEOMETRY = re.compile(r"geometry *(?:\(([^)]*)\))?", re.IGNORECASE)
+_GEOGRAPHY = re.compile(r"geography *(?:\(([^,)]*)(?:,([^,)]*))?\))?", re.IGNORECASE)
 _EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
 _DEFAULT_CRS: Final = "OGC:CRS84"
 _MAX_PRECISION: Final = 38
+_LONGEST_REMEMBERED: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,13 @@ class Primitive:
         return 3 if self.name in _SINCE_V3 else 1
 
 
-@lru_cache(maxsize=1024)
 def primitive(text: str) -> Primitive:
     """Parse a type's name as it stands in a schema; InvalidArgument for one that the format does not know."""
+    # what a client makes up must not fill the cache
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> Primitive:
     lower = text.lower()
     if lower in _PLAIN:
         return Primitive(lower, lower)
@@ -54,8 +60,8 @@ def primitive(text: str) -> Primitive:
     if found := _DECIMAL.fullmatch(text):
         return _decimal(int(found[1]), int(found[2]))
     if found := _GEOMETRY.fullmatch(text):
-        crs = found[1]
-        plain = crs is None or crs.upper() == _DEFAULT_CRS
+        crs = (found[1] or "").strip()
+        plain = crs.upper() in {"", _DEFAULT_CRS}
         return Primitive("geometry", "geometry" if plain else f"geometry({crs})")
     if found := _GEOGRAPHY.fullmatch(text):
         return _geography(found[1], found[2])
@@ -71,12 +77,15 @@ def _decimal(precision: int, scale: int) -> Primitive:
 
 
 def _geography(crs: str | None, algorithm: str | None) -> Primitive:
-    edges = (algorithm or "spherical").lower()
+    edges = "spherical" if algorithm is None else algorithm.strip().lower()
     if edges not in _EDGE_ALGORITHMS:
         known = ", ".join(sorted(_EDGE_ALGORITHMS))
-        raise InvalidArgument(f"Invalid edge interpolation algorithm: {algorithm}; known are {known}")
-    system = crs or _DEFAULT_CRS
+        raise InvalidArgument(f"Invalid edge interpolation algorithm: {edges}; known are {known}")
+    system = (crs or "").strip() or _DEFAULT_CRS
     if edges != "spherical":
         return Primitive("geography", f"geography({system}, {edges})")
     plain = system.upper() == _DEFAULT_CRS
     return Primitive("geography", "geography" if plain else f"geography({system})")
+
+
+_remembered = lru_cache(maxsize=1024)(_parse)

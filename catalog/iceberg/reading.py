@@ -86,9 +86,7 @@ def _normal(found: Members) -> Members:
         if version >= since and getattr(document, name.replace("-", "_")) is None:
             raise ValidationFailed(f"{name} must exist in format v{version}")
     # a null means nothing here, but for v3's way to say that there is no current snapshot
-    present = {
-        name: each for name, each in found.items() if not wire.is_null(each) or name == "current-snapshot-id"
-    }
+    present = {name: each for name, each in found.items() if not wire.is_null(each) or name == "current-snapshot-id"}
     draft = TableDraft(_filled(present, document), now_ms=document.last_updated_ms)
     draft.put("location", clean_location(document.location))
     _check_layout(draft)

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from catalog.iceberg import defaults, wire
 from catalog.iceberg.primitives import Primitive, primitive
+from catalog.iceberg.rewriting import WithoutNullDefaults
 from catalog.iceberg.types import AnyType, ListType, MapType, NestedField, StructType, kind_of
 from catalog.iceberg.wire import Int32, Wire
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
@@ -184,8 +185,8 @@ def _check_identifier(schema: Schema, field_id: int) -> None:
 
 
 def with_id(raw: wire.Json, schema_id: int, what: str) -> Raw:
-    """The schema as it was written, under another `schema-id`."""
-    found = wire.members(raw, what)
+    """The schema as it was written, under another `schema-id` and without defaults that are null."""
+    found = WithoutNullDefaults().rewrite(raw) if b"null" in bytes(raw) else wire.members(raw, what)
     head = {"type": found.pop("type", Raw(b'"struct"')), "schema-id": wire.dump(schema_id)}
     found.pop("schema-id", None)
     return wire.dump(head | found)

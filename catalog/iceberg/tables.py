@@ -10,6 +10,7 @@ import msgspec
 from catalog.iceberg import creation, reading
 from catalog.iceberg.draft import TableDraft, current_snapshot_id
 from catalog.iceberg.finish import finish
+from catalog.iceberg.properties import is_true
 from catalog.iceberg.requirements import check_table, is_create
 from catalog.iceberg.snapshots import Snapshots
 from catalog.iceberg.updates import apply_all, first_format_version
@@ -149,7 +150,7 @@ def commit(
 
 def removed_metadata_files(base: TableMetadata, new: TableMetadata) -> list[str]:
     """The files that fell off the metadata log and that the table's properties say to delete then, oldest first."""
-    if new.properties.get(DELETE_AFTER_COMMIT, "false").lower() != "true":
+    if not is_true(new.properties.get(DELETE_AFTER_COMMIT)):
         return []
     kept = set(new.metadata_files)
     return [each for each in base.metadata_files if each not in kept]

@@ -7,7 +7,7 @@ from typing import Final
 
 from lakewarden.errors import InvalidArgument
 
-_WITH_WIDTH = re.compile(r"(\w+)\[(\d+)\]")
+_WITH_WIDTH = re.compile(r"(\w+)\[([0-9]+)\]")
 _DAYS: Final = frozenset({"date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 _HOURS: Final = _DAYS - {"date"}
 _TRUNCATE: Final = frozenset({"int", "long", "decimal", "string", "binary"})
@@ -23,6 +23,8 @@ _SOURCES: Final = {
 }
 _WIDTH_NAMES: Final = {"bucket": "number of buckets", "truncate": "truncate width"}
 _MAX_WIDTH: Final = 2**31 - 1
+_MAX_DIGITS: Final = 10
+_LONGEST_REMEMBERED: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +48,28 @@ class Transform:
         return sources is None or type_name in sources
 
 
-@lru_cache(maxsize=256)
 def transform(text: str) -> Transform:
     """Parse a transform; unknown ones are kept, a width of known ones must be positive (InvalidArgument)."""
-    if found := _WITH_WIDTH.fullmatch(text):
-        name, width = found[1].lower(), int(found[2])
-        if name in _WIDTH_NAMES:
-            if not 0 < width <= _MAX_WIDTH:
-                limit = "> 0" if width == 0 else f"<= {_MAX_WIDTH}"
-                raise InvalidArgument(f"Invalid {_WIDTH_NAMES[name]}: {width} (must be {limit})")
-            return Transform(name, f"{name}[{width}]")
+    # what a client makes up must not fill the cache
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> Transform:
+    if (found := _WITH_WIDTH.fullmatch(text)) and found[1].lower() in _WIDTH_NAMES:
+        return _with_width(found[1].lower(), found[2])
     lower = text.lower()
     if lower in _WIDTH_NAMES:
         raise InvalidArgument(f"Invalid transform {text}: it needs a width, as in {lower}[16]")
     known = lower in _SOURCES or lower in {"identity", "void"}
     return Transform(lower, lower) if known else Transform("", text)
+
+
+def _with_width(name: str, digits: str) -> Transform:
+    width = int(digits) if len(digits) <= _MAX_DIGITS else _MAX_WIDTH + 1
+    if not 0 < width <= _MAX_WIDTH:
+        limit = "> 0" if width == 0 else f"<= {_MAX_WIDTH}"
+        raise InvalidArgument(f"Invalid {_WIDTH_NAMES[name]}: {digits} (must be {limit})")
+    return Transform(name, f"{name}[{width}]")
+
+
+_remembered = lru_cache(maxsize=256)(_parse)

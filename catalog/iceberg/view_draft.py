@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
+from catalog.iceberg.properties import is_true, whole_number
 from catalog.iceberg.schemas import Schema
 from catalog.iceberg.schemas import read as read_schema
 from catalog.iceberg.wire import Int32, Int64, Members, Wire
@@ -131,12 +132,12 @@ class ViewDraft:
         )
 
     def _allows(self, name: str) -> bool:
-        return self.properties.get(name, "false").lower() == "true"
+        return is_true(self.properties.get(name))
 
     def _kept_versions(self) -> set[int]:
         """The current version and the newest others, as many as the history may hold, never less than were added."""
         text = self.properties.get(HISTORY_SIZE, str(_HISTORY_SIZE_DEFAULT))
-        size = int(text) if text.isascii() and text.isdigit() else 0
+        size = whole_number(text) or 0
         if size < 1:
             raise InvalidArgument(f"{HISTORY_SIZE} must be positive but was {text}")
         current = self.long("current-version-id")

@@ -22,7 +22,7 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         """The namespace of a path with its warehouse: one row or none."""
         if any("\x00" in name for name in path):
             return self.none()  # the database holds no such text, and refuses to look for it
-        return self.select_related("warehouse").filter(warehouse_id=warehouse_id, path_key=path_key(path))
+        return self.select_related("warehouse__project").filter(warehouse_id=warehouse_id, path_key=path_key(path))
 
     def children(self, warehouse_id: UUID, parent: "Namespace | None") -> "NamespaceQuerySet":
         """Direct children, in the order of their keys."""

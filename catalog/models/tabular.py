@@ -26,7 +26,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
             return self.none()  # the database holds no such text, and refuses to look for it
         return (
             self.live()
-            .select_related("namespace__warehouse")
+            .select_related("namespace__warehouse__project")
             .filter(warehouse_id=warehouse_id, namespace__path_key=path_key(path), name_key=match_key(name))
         )
 

@@ -11,7 +11,7 @@ from catalog.models import Namespace, Tabular
 from catalog.models.tabular import around
 from lakewarden import backends
 from lakewarden.errors import AlreadyExists, InvalidArgument, Unavailable
-from lakewarden.storage.interface import Storage, StorageError
+from lakewarden.storage.interface import OutOfReach, Storage, StorageError
 from lakewarden.storage.profiles import SCHEME, local_path
 from lakewarden.tasks import purge
 from tenants.models import Warehouse
@@ -49,8 +49,14 @@ def _check_length(location: str) -> None:
 
 
 def ensure_empty(warehouse: Warehouse, location: str) -> None:
-    """Raises InvalidArgument when files lie there already."""
-    if not storage_of(warehouse).is_empty(location):
+    """Raises InvalidArgument when files lie there already, Unavailable when the storage cannot say."""
+    try:
+        empty = storage_of(warehouse).is_empty(location)
+    except OutOfReach as error:
+        raise InvalidArgument(f"Invalid location: {error}") from error
+    except StorageError as error:
+        raise Unavailable(f"The storage failed, nothing was changed: {error}", retry_after_s=5) from error
+    if not empty:
         raise InvalidArgument(f"The location {location} is not empty: a new table needs a place of its own")
 
 

@@ -16,7 +16,7 @@ from lakewarden.errors import (
     ValidationFailed,
 )
 from lakewarden.ids import new_id
-from lakewarden.storage.interface import FileMissing, StorageError
+from lakewarden.storage.interface import FileMissing, OutOfReach, StorageError
 from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,8 @@ def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int,
     content = igzip.compress(metadata, 1) if codec == "gzip" else metadata
     try:
         storage_of(warehouse).write_new(target, content)
+    except OutOfReach as error:
+        raise InvalidArgument(f"Invalid location: {error}") from error
     except StorageError as error:
         raise Unavailable(
             f"The metadata could not be written, nothing was changed: {error}", retry_after_s=5

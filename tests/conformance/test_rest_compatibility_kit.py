@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -45,7 +46,7 @@ def token(server: DevServer) -> str:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[DevServer]:
-    with start_dev() as running:
+    with start_dev(command=(sys.executable, str(Path(__file__).with_name("kit_stack.py")))) as running:
         yield running
 
 

@@ -18,6 +18,7 @@ from pytest_django import DjangoDbBlocker
 from lakewarden import backends, config
 from lakewarden import settings as lakewarden_settings
 from lakewarden.authz.actions import ProjectAction
+from lakewarden.authz.decisions import KNOWN
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.storage.profiles import parse_profile
@@ -78,6 +79,7 @@ def client(database: None, monkeypatch: pytest.MonkeyPatch) -> AsgiClient:
     stub = StubAuthenticator()
     monkeypatch.setattr(backends, "authenticator", lambda: stub)
     backends.authorizer.cache_clear()
+    KNOWN.clear()
     return AsgiClient()
 
 

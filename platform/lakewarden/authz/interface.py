@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lakewarden.authz.actions import Action, ObjectType
+from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.model import Privilege, closure, required
 from lakewarden.context import PrincipalId, RequestContext
 from lakewarden.errors import Forbidden, LakewardenError
@@ -72,14 +73,19 @@ def authorize(
     chain: Sequence[ObjectRef],
     action: Action,
     hidden: LakewardenError,
+    epoch: Epoch | None,
 ) -> Granted[T]:
-    """Grant `action` on `target`, the last object of `chain`.
+    """Grant `action` on `target`, the last object of `chain`; `epoch` was read with it (None: ask each time).
 
     Raises `hidden` (the answer for an object that does not exist) when the caller may not even see the target, and
     Forbidden when he sees it but may not do this.
     """
     kind = chain[-1].type
-    held = closure(authorizer.privileges(context.actor.id, chain), on=kind)
+    held = KNOWN.find(context.actor.id, chain[-1].id, epoch) if epoch is not None else None
+    if held is None:
+        held = closure(authorizer.privileges(context.actor.id, chain), on=kind)
+        if epoch is not None:
+            KNOWN.keep(context.actor.id, chain[-1].id, epoch, held)
     if required(action) not in held:
         if Privilege.DESCRIBE not in held:
             raise hidden

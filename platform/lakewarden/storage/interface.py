@@ -8,6 +8,10 @@ class StorageError(Exception):
     """The store refused or failed; the message is one sentence for a person."""
 
 
+class OutOfReach(StorageError):
+    """The location lies outside the profile's base, by its text or through a link."""
+
+
 class FileMissing(StorageError):
     """No file lies at the location."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakewarden.storage.interface import FileMissing, FileTaken, StorageError, StorageFull
+from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
 from lakewarden.storage.profiles import LocalProfile, local_path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -58,8 +58,13 @@ class LocalStorage:
             self._path(location).unlink()
 
     def is_known_missing(self, location: str) -> bool:
-        with _translated(location):
-            return not self._path(location).exists()
+        try:
+            Path(local_path(location)).stat()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False  # it cannot be reached, which is not to say that it is gone
+        return False
 
     def is_empty(self, location: str) -> bool:
         path = self._path(location)
@@ -80,11 +85,11 @@ class LocalStorage:
                     Path(folder).rmdir()
 
     def _path(self, location: str) -> Path:
-        """The path of a `file://` URI; StorageError when it leaves the base path."""
+        """The path of a `file://` URI; OutOfReach when it leaves the base path."""
         path = Path(local_path(location))
         inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._base))
         if not path.is_relative_to(self._base) or not inside:
-            raise StorageError(f"{location} is outside the warehouse's directory")
+            raise OutOfReach(f"{location} is outside the warehouse's directory")
         return path
 
 

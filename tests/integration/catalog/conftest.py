@@ -8,6 +8,7 @@ import pytest
 
 from lakewarden import backends
 from lakewarden.audit.models import AuditEntry
+from lakewarden.authz.decisions import KNOWN
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
@@ -24,6 +25,7 @@ def client(database: None, monkeypatch: pytest.MonkeyPatch) -> CheckedClient:
     stub = StubAuthenticator()
     monkeypatch.setattr(backends, "authenticator", lambda: stub)
     backends.authorizer.cache_clear()
+    KNOWN.clear()
     return CheckedClient()
 
 

@@ -1,5 +1,6 @@
 """One warehouse's catalog routes, called as one user: arranges tests and shortens their calls."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -88,7 +89,7 @@ def add_snapshot(identifier: int, *, sequence: int, location: str, parent: int |
     snapshot: dict[str, Any] = {
         "snapshot-id": identifier,
         "sequence-number": sequence,
-        "timestamp-ms": 4_000_000_000_000,
+        "timestamp-ms": int(time.time() * 1000),
         "manifest-list": f"{location}/metadata/snap-{identifier}.avro",
         "summary": {"operation": "append"},
         "schema-id": 0,

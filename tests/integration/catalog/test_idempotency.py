@@ -8,8 +8,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from lakewarden.authz.database.models import Grant as GrantRow
 from lakewarden.idempotency import records
 from lakewarden.idempotency.models import IdempotencyRecord
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import projects
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION, Lake, identifier, set_properties
 from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer
@@ -129,11 +132,10 @@ def test_keys_of_two_callers_do_not_meet(lake: Lake, grant: Grant) -> None:
 
 
 def test_a_caller_who_lost_his_rights_gets_no_answer_of_old(lake: Lake) -> None:
-    from lakewarden.authz.database.models import Grant as GrantRow  # noqa: PLC0415 needs the app registry
-
     key = _key()
     assert MUTATIONS["create table"](lake, key).status == 200
     GrantRow.objects.filter(principal_id="oidc~engine").delete()
+    projects.bump_epoch(DEFAULT_PROJECT_ID)
 
     assert MUTATIONS["create table"](lake, key).error() == (404, "NoSuchWarehouseException")
 

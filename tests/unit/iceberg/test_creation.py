@@ -100,6 +100,7 @@ def test_create_refuses_other_format_versions(version: str) -> None:
     ("properties", "message"),
     [
         ({"commit.retry.num-retries": "x"}, "must have integer value"),
+        ({"commit.retry.num-retries": "9" * 5000}, "must have integer value"),
         ({"commit.retry.num-retries": "-1"}, "must have non negative integer value"),
         ({"write.metadata.metrics.column.nope": "full"}, "could not find column nope"),
     ],

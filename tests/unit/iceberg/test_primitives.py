@@ -15,7 +15,9 @@ from lakewarden.errors import InvalidArgument
         ("decimal(9,2)", "decimal(9, 2)"),
         ("geometry", "geometry"),
         ("geometry(OGC:CRS84)", "geometry"),
-        ("geometry(srid:4326)", "geometry(srid:4326)"),
+        ("geometry( srid:4326 )", "geometry(srid:4326)"),
+        ("geometry(" + " " * 100_000 + ")", "geometry"),
+        ("geography(" + " " * 100_000 + ")", "geography"),
         ("geography(OGC:CRS84, spherical)", "geography"),
         ("geography(srid:4326)", "geography(srid:4326)"),
         ("geography(srid:4326, Karney)", "geography(srid:4326, karney)"),
@@ -59,6 +61,7 @@ def test_a_transform_takes_its_source_types(text: str, takes: list[str], refuses
         ("bucket[0]", r"Invalid number of buckets: 0 \(must be > 0\)"),
         ("truncate[0]", r"Invalid truncate width: 0 \(must be > 0\)"),
         ("bucket[99999999999]", "must be <= 2147483647"),
+        ("bucket[" + "9" * 5000 + "]", "must be <= 2147483647"),
         ("bucket", r"it needs a width, as in bucket\[16\]"),
     ],
 )
@@ -70,3 +73,4 @@ def test_a_transform_without_a_good_width_is_refused(text: str, message: str) ->
 def test_known_transforms_have_one_normal_spelling_and_unknown_ones_keep_theirs() -> None:
     assert transform("Bucket[08]").text == "bucket[8]"
     assert transform("Zorder[3]").text == "Zorder[3]"
+    assert transform("z" * 100).text == "z" * 100

@@ -93,3 +93,18 @@ def test_v1_repeats_the_current_schema_for_old_readers() -> None:
 def test_a_wrong_schema_is_named_with_its_place() -> None:
     with pytest.raises(BadRequest, match=r"updates\[1\] \(add-schema\): schema: .*`required` - at `\$.fields\[0\]`"):
         commit(create(), WIDER, {"action": "add-schema", "schema": schema_of([{"id": 1, "name": "a", "type": "int"}])})
+
+
+def test_a_default_of_null_is_no_default_at_any_depth() -> None:
+    none = {"initial-default": None, "write-default": None}
+    inner = field(11, "x", "int", **none, color=None)
+    struct = {"type": "struct", "fields": [inner]}
+    pairs = {"type": "map", "key-id": 12, "key": "string", "value-id": 13, "value": struct, "value-required": True}
+    tags = {"type": "list", "element-id": 14, "element": pairs, "element-required": True}
+    add = {"action": "add-schema", "schema": schema(field(10, "tags", tags, **none), x=1.10)}
+    made = document(commit(create(), add))["schemas"][1]
+    assert made["x"] == 1.10
+    column = made["fields"][3]
+    assert column.keys() == {"id", "name", "required", "type"}
+    kept = column["type"]["element"]["value"]["fields"][0]
+    assert kept == {"id": 11, "name": "x", "required": False, "type": "int", "color": None}

@@ -173,9 +173,10 @@ def test_files_that_fell_off_the_log_are_named_when_the_table_says_so(value: str
     assert tables.removed_metadata_files(base, metadata) == removed
 
 
-def test_a_log_length_that_is_no_number_is_refused_until_it_is_mended() -> None:
-    base = create(properties={"write.metadata.previous-versions-max": "many"})
-    with pytest.raises(InvalidArgument, match="previous-versions-max: many is not a number"):
+@pytest.mark.parametrize("length", ["many", "", "9" * 5000, "1_0", "٣"])
+def test_a_log_length_that_is_no_number_is_refused_until_it_is_mended(length: str) -> None:
+    base = create(properties={"write.metadata.previous-versions-max": length})
+    with pytest.raises(InvalidArgument, match=f"previous-versions-max: {length} is not a number"):
         commit(base, owner("me"))
     commit(base, {"action": "remove-properties", "removals": ["write.metadata.previous-versions-max"]})
 

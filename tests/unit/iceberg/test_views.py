@@ -187,7 +187,7 @@ def test_versions_added_now_never_expire_at_once_and_neither_does_the_current_on
     assert [each["version-id"] for each in found["versions"]] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "many"])
+@pytest.mark.parametrize("size", ["0", "-1", "many", "9" * 5000])
 def test_a_history_of_no_size_is_refused(size: str) -> None:
     with pytest.raises(InvalidArgument, match=f"{HISTORY_SIZE} must be positive but was {size}"):
         commit(create(), properties(**{HISTORY_SIZE: size}))

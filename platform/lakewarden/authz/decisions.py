@@ -1,0 +1,48 @@
+"""Keeps what principals hold, for as long as the project's authorization epoch stands: exact, and without a TTL.
+
+The epoch is bumped in the transaction of every change of a right and is read with the object itself, so that a
+decision kept under it is what the authorizer would say now. What was known under an older epoch is never found.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+
+from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId
+
+CAPACITY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A project's authorization epoch, as it was read with the object."""
+
+    project_id: str
+    number: int
+
+
+class KnownPrivileges:
+    """A bounded map, shared by all threads of a process."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._known: OrderedDict[tuple[PrincipalId, str, Epoch], frozenset[Privilege]] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, principal: PrincipalId, object_id: str, epoch: Epoch) -> frozenset[Privilege] | None:
+        """All that the principal holds on the object, implications included; None when it is not known."""
+        return self._known.get((principal, object_id, epoch))
+
+    def keep(self, principal: PrincipalId, object_id: str, epoch: Epoch, held: frozenset[Privilege]) -> None:
+        with self._lock:
+            self._known[(principal, object_id, epoch)] = held
+            while len(self._known) > self._capacity:
+                self._known.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._known.clear()
+
+
+KNOWN = KnownPrivileges()
