@@ -43,7 +43,12 @@ def schema(columns: int, schema_id: int = 0) -> Json:
 
 def snapshot(number: int, location: str) -> Json:
     """The `number`th append to a table, counted from 1, with the summary that Spark writes."""
-    counts = {"added-data-files": 4, "added-records": 25_000, "added-files-size": 1_843_200, "changed-partition-count": 1}
+    counts = {
+        "added-data-files": 4,
+        "added-records": 25_000,
+        "added-files-size": 1_843_200,
+        "changed-partition-count": 1,
+    }
     totals = {"total-records": 25_000, "total-files-size": 1_843_200, "total-data-files": 4}
     summary = {"operation": "append", "spark.app.id": "app-20261121080000-0042"}
     summary |= {name: str(value) for name, value in counts.items()}
@@ -71,7 +76,10 @@ def document(shape: Shape, location: str) -> bytes:
     schemas = [schema(shape.columns - shape.schemas + 1 + each, each) for each in range(shape.schemas)]
     last = snapshots[-1]["snapshot-id"]
     earlier = [
-        {"timestamp-ms": each["timestamp-ms"], "metadata-file": f"{location}/metadata/{number:05d}-{uuid4()}.metadata.json"}
+        {
+            "timestamp-ms": each["timestamp-ms"],
+            "metadata-file": f"{location}/metadata/{number:05d}-{uuid4()}.metadata.json",
+        }
         for number, each in enumerate(snapshots[-101:-1])
     ]
     content = {

@@ -103,7 +103,11 @@ class RestClient:
         headers: dict[str, str] | None = None,
     ) -> urllib3.BaseHTTPResponse:
         token = self.token()
-        sent = {"Accept": "application/json", **(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+        sent = {
+            "Accept": "application/json",
+            **(headers or {}),
+            **({"Authorization": f"Bearer {token}"} if token else {}),
+        }
         url = f"{self.uri}/v1{path}"
         try:
             if body is None:
@@ -134,7 +138,9 @@ def metadata_location(answer: Answer) -> str:
 
 def _content(response: urllib3.BaseHTTPResponse, what: str) -> Json:
     if not 200 <= response.status < 300:  # noqa: PLR2004 the successes of HTTP
-        raise BenchmarkError(f"{what} was answered with {response.status}: {response.data[:500].decode(errors='replace')}")
+        raise BenchmarkError(
+            f"{what} was answered with {response.status}: {response.data[:500].decode(errors='replace')}"
+        )
     if response.status == _NO_CONTENT or not response.data:
         return {}
     content: Json = json.loads(response.data)

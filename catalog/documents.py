@@ -27,10 +27,15 @@ class Document:
 
 
 def pack(metadata_location: str, metadata: bytes) -> Document:
-    plain = _prefix(metadata_location) + metadata
+    plain = unpacked(metadata_location, metadata)
     stream = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -15)
     content = _HEADER + stream.compress(plain) + stream.flush(isal_zlib.Z_SYNC_FLUSH)
     return Document(content, isal_zlib.crc32(plain), len(plain))
+
+
+def unpacked(metadata_location: str, metadata: bytes) -> bytes:
+    """What `pack` packs."""
+    return _prefix(metadata_location) + metadata
 
 
 def spliced(document: Document, suffix: bytes) -> bytes:

@@ -75,9 +75,13 @@ def drive(endpoint: Endpoint, workload: Workload, plan: Plan, *, read_cpu: Calla
     gc.disable()  # a pause of the generator would count as the server's latency
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_Run(endpoint, workload, plan, read_cpu).run())
+            return runner.run(_run(endpoint, workload, plan, read_cpu))
     finally:
         gc.enable()
+
+
+async def _run(endpoint: Endpoint, workload: Workload, plan: Plan, read_cpu: Callable[[], Cpu]) -> Slice:
+    return await _Run(endpoint, workload, plan, read_cpu).run()
 
 
 class _Run:
@@ -124,7 +128,7 @@ class _Run:
             self._failed.result()
 
     async def _drain(self, clients: list["_Client"]) -> None:
-        idle = asyncio.gather(*(client.idle.wait() for client in clients))
+        idle = asyncio.ensure_future(_all_idle(clients))
         await asyncio.wait([idle, self._failed], timeout=_DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
         if self._failed.done():
             self._failed.result()
@@ -132,6 +136,11 @@ class _Run:
             raise BenchmarkError(f"The server left requests without an answer for {_DRAIN_S:.0f} s")
         for client in clients:
             client.close()
+
+
+async def _all_idle(clients: list["_Client"]) -> None:
+    for client in clients:
+        await client.idle.wait()
 
 
 def _error_of(context: dict[str, object]) -> Exception:

@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from benchmarks.failures import BenchmarkError
 
@@ -20,7 +21,7 @@ _TEXT_LIMIT = 200
 
 @dataclass(slots=True)
 class Answer:
-    """`size` counts all bytes received; `body` is empty unless it was to be kept; `closes`: no more on this connection."""
+    """`size` counts all bytes received; `body` is empty unless it was to be kept; `closes` ends the connection."""
 
     status: int
     head: bytes
@@ -53,8 +54,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)  # noqa: S101 what a stream connection always has
-        self._transport = transport
+        self._transport = cast("asyncio.WriteTransport", transport)  # uvloop's is one without inheriting from it
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 asyncio's signature
         self._transport = None

@@ -48,14 +48,20 @@ def snapshot() -> dict[int, ProcessStat]:
 
 
 def tree(root: int) -> list[ProcessStat]:
-    """`root` and all below it; empty when it has ended."""
-    everything = snapshot()
-    found = [everything[root]] if root in everything else []
-    known = {root}
+    """`root` and all below it; empty when it has ended. Quick: it is read while the measured ones go on."""
+    found = [stat] if (stat := stat_of(root)) is not None else []
     for each in found:  # grows while it is walked
-        children = [child for child in everything.values() if child.parent == each.pid and child.pid not in known]
-        known.update(child.pid for child in children)
-        found += children
+        found += [child for pid in _children(each.pid) if (child := stat_of(pid)) is not None]
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Those that any of its threads started and that have not been waited for."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in (_PROC / str(pid) / "task").iterdir():
+            with suppress(OSError):
+                found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 

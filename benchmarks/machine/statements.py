@@ -14,7 +14,7 @@ from psycopg import sql
 from benchmarks.machine import processes
 
 _SETTINGS = {"log_statement": "all", "log_line_prefix": "port=%r ", "log_parameter_max_length": "0"}
-_LINE = re.compile(r"^port=[^ (]*\((\d+)\) LOG:  (?:statement|execute [^:]*): *(\w+)", re.MULTILINE)
+_LINE = re.compile(r"^port=[^ (]*\((\d+)\) LOG:  (?:statement|execute [^:]*):\s*(\w+)", re.MULTILINE)
 _TRANSACTION_WORDS = {"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE"}
 _SETTLE_S = 0.3
 

@@ -27,7 +27,9 @@ def scenarios() -> list[Scenario]:
         ListTables("list-page", "a page of 100 from the middle of it", is_paged=True),
         CreateNamespace(),
         CreateTable(),
-        PropertyCommits("commit-apart", "set a property, each client on a table of its own; ledger", is_contended=False),
+        PropertyCommits(
+            "commit-apart", "set a property, each client on a table of its own; ledger", is_contended=False
+        ),
         PropertyCommits("commit-contended", "set a property, all clients on one table; ledger", is_contended=True),
         SnapshotCommits(),
     ]

@@ -24,7 +24,7 @@ def commit_body(uuid: str, requirements: list[Json], updates: list[Json]) -> byt
 
 @dataclass(slots=True)
 class PropertyWorkload:
-    """Client n sets its own property to 1, 2, 3 …; `ledgers` and `uuids` are by client, the same for all on one table."""
+    """Client n sets its own property to 1, 2, 3 …; `ledgers` and `uuids` are by client, equal on one table."""
 
     endpoint: Endpoint
     ledgers: list[Ledger]

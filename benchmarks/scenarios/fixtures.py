@@ -35,7 +35,9 @@ def _committed(target: Target, namespace: str, name: str, shape: Shape) -> Json:
     first = shape.columns - shape.schemas + 1
     created = client.create_table(namespace, name, metadata.schema(first))
     location = str(created["metadata"]["location"])
-    schemas = [{"action": "add-schema", "schema": metadata.schema(first + each, each)} for each in range(1, shape.schemas)]
+    schemas = [
+        {"action": "add-schema", "schema": metadata.schema(first + each, each)} for each in range(1, shape.schemas)
+    ]
     if schemas:
         client.commit(namespace, name, [*schemas, {"action": "set-current-schema", "schema-id": -1}])
     for start in range(1, shape.snapshots + 1, _UPDATES_AT_ONCE):

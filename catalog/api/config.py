@@ -1,5 +1,8 @@
 """`GET /v1/config`: where every client starts."""
 
+from uuid import UUID
+
+import msgspec
 from django.http import HttpResponse
 
 from catalog.refs import SEPARATOR
@@ -7,7 +10,7 @@ from lakewarden.authz.actions import WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
-from lakewarden.http.responses import json_response
+from lakewarden.http.responses import json_bytes
 from lakewarden.idempotency.records import LIFETIME_ISO
 from tenants import access
 from tenants.models import User
@@ -30,15 +33,20 @@ class ConfigEndpoint(Endpoint):
         if not separator:
             project = request.context.project_id or DEFAULT_PROJECT_ID
         granted = access.warehouse_named(request.context, name, WarehouseAction.GET_CONFIG, project_id=project)
-        return json_response(
-            {
-                "defaults": {},
-                "overrides": {
-                    "uri": f"{request.base_uri}/catalog",
-                    "prefix": str(granted.target.id),
-                    "namespace-separator": f"%{ord(SEPARATOR):02X}",
-                },
-                "endpoints": self.capabilities,
-                "idempotency-key-lifetime": LIFETIME_ISO,
-            }
-        )
+        return json_bytes(config_body(granted.target.id, base_uri=request.base_uri, capabilities=self.capabilities))
+
+
+def config_body(warehouse_id: UUID, *, base_uri: str, capabilities: list[str]) -> bytes:
+    """A CatalogConfig, as JSON."""
+    return msgspec.json.encode(
+        {
+            "defaults": {},
+            "overrides": {
+                "uri": f"{base_uri}/catalog",
+                "prefix": str(warehouse_id),
+                "namespace-separator": f"%{ord(SEPARATOR):02X}",
+            },
+            "endpoints": capabilities,
+            "idempotency-key-lifetime": LIFETIME_ISO,
+        }
+    )

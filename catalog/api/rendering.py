@@ -2,21 +2,30 @@
 
 from django.http import HttpResponse
 
+from catalog.api import etags
 from catalog.documents import inflated, spliced
 from catalog.services.pointer import Stored
 from lakewarden.http.request import ApiRequest
-from lakewarden.http.responses import accepts_gzip, json_bytes
+from lakewarden.http.responses import accepts_gzip, json_bytes, no_content
 
 LOAD_SUFFIX = b',"config":{}}'
 COMMIT_SUFFIX = b"}"
 
 
 def render_stored(request: ApiRequest, stored: Stored, *, suffix: bytes) -> HttpResponse:
-    """The stored document followed by `suffix`, as gzip where the client accepts it."""
+    """The stored document followed by `suffix`, as gzip where the client accepts it; 304 when it has it already."""
+    tag = etags.of(stored.tabular.id, stored.tabular.version)
+    if request.method == "GET" and etags.matches(request.headers.get("if-none-match"), tag):
+        return tagged(no_content(status=304), tag)
     if accepts_gzip(request.headers.get("accept-encoding", "")):
         response = json_bytes(spliced(stored.document, suffix))
         response["Content-Encoding"] = "gzip"
     else:
         response = json_bytes(inflated(stored.document) + suffix)
-    response["Vary"] = "Accept-Encoding"
+    return tagged(response, tag)
+
+
+def tagged(response: HttpResponse, tag: str) -> HttpResponse:
+    response["ETag"] = tag
+    response["Vary"] = "Accept-Encoding, Authorization"
     return response

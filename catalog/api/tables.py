@@ -3,9 +3,11 @@
 from django.http import HttpResponse
 
 from catalog import access
-from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored
+from catalog.api import etags
+from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored, tagged
 from catalog.api.replay import CatalogMutation, stored_again
 from catalog.api.shapes import Identifier, MetricsReport, Register, Rename
+from catalog.documents import unpacked
 from catalog.models import Tabular
 from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import metrics, tables, tabulars
@@ -46,11 +48,13 @@ class TableEndpoint(CatalogMutation):
             raise BadRequest(f"Invalid query parameter snapshots={mode!r}: all or refs is expected")
         ref = TabularRef.parse(prefix, namespace, table)
         stored = load(access.table(request.context, ref, TableAction.GET_METADATA))
-        if mode == "refs":
-            location = json_response(stored.tabular.metadata_location).content
-            metadata = tables.referenced_only(stored)
-            return json_bytes(b'{"metadata-location":' + location + b',"metadata":' + metadata + LOAD_SUFFIX)
-        return render_stored(request, stored, suffix=LOAD_SUFFIX)
+        if mode == "all":
+            return render_stored(request, stored, suffix=LOAD_SUFFIX)
+        tag = etags.of(stored.tabular.id, stored.tabular.version, snapshots=mode)
+        if etags.matches(request.headers.get("if-none-match"), tag):
+            return tagged(no_content(status=304), tag)
+        location = stored.tabular.metadata_location
+        return tagged(json_bytes(unpacked(location, tables.referenced_only(stored)) + LOAD_SUFFIX), tag)
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.GET_METADATA)

@@ -2,7 +2,9 @@
 
 from django.urls import path
 
+from catalog.api import hot
 from catalog.api.config import ConfigEndpoint
+from catalog.api.credentials import TableCredentialsEndpoint
 from catalog.api.namespaces import NamespaceEndpoint, NamespacePropertiesEndpoint, NamespacesEndpoint
 from catalog.api.tables import (
     RegisterTableEndpoint,
@@ -13,6 +15,7 @@ from catalog.api.tables import (
 )
 from catalog.api.tokens import TokenEndpoint
 from catalog.api.transactions import TransactionEndpoint
+from catalog.api.unregister import UnregisterTableEndpoint
 from catalog.api.views import RegisterViewEndpoint, RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
 from lakewarden.http.endpoint import Endpoint
 
@@ -26,7 +29,9 @@ ROUTES: dict[str, type[Endpoint]] = {
     _NAMESPACE + "/properties": NamespacePropertiesEndpoint,
     _NAMESPACE + "/tables": TablesEndpoint,
     _TABLE: TableEndpoint,
+    _TABLE + "/credentials": TableCredentialsEndpoint,
     _TABLE + "/metrics": TableMetricsEndpoint,
+    _TABLE + "/unregister": UnregisterTableEndpoint,
     _NAMESPACE + "/register": RegisterTableEndpoint,
     "/v1/{prefix}/tables/rename": RenameTableEndpoint,
     _NAMESPACE + "/views": ViewsEndpoint,
@@ -47,3 +52,6 @@ urlpatterns = [
         for template, endpoint in ROUTES.items()
     ),
 ]
+
+HOT_ROUTES = [hot.table, hot.config_route(CAPABILITIES)]
+"""What is answered before Django is asked, where it can be."""

@@ -92,7 +92,6 @@ def _format_version(properties: dict[str, str]) -> int:
     version = whole_number(text)
     if version is None:
         raise InvalidArgument(f"Invalid table property {FORMAT_VERSION}: {text}; it is 1, 2 or 3")
-    check_format_version(version)
     return version
 
 

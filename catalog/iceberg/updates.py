@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from catalog.iceberg import (
     layout_updates,
+    ref_updates,
     schema_updates,
     snapshot_updates,
     statistics,
@@ -25,7 +26,7 @@ class Action(Wire):
 
 _ACTION = wire.decoder(Action)
 _FORMAT_VERSION = wire.decoder(table_updates.UpgradeFormatVersion)
-_SET_REF = wire.decoder(snapshot_updates.SetSnapshotRef)
+_SET_REF = wire.decoder(ref_updates.SetSnapshotRef)
 
 
 def _typed(shape: type[U], apply: Callable[[TableDraft, U], None]) -> Apply:
@@ -39,7 +40,7 @@ def _typed(shape: type[U], apply: Callable[[TableDraft, U], None]) -> Apply:
 
 def _set_snapshot_ref(draft: TableDraft, raw: Json) -> None:
     # the raw update goes along: members that this server does not know belong to the ref
-    snapshot_updates.set_snapshot_ref(draft, wire.parse(_SET_REF, raw, "update"), raw)
+    ref_updates.set_snapshot_ref(draft, wire.parse(_SET_REF, raw, "update"), raw)
 
 
 APPLY: Final[dict[str, Apply]] = {
@@ -56,7 +57,7 @@ APPLY: Final[dict[str, Apply]] = {
     "add-snapshot": _typed(snapshot_updates.AddSnapshot, snapshot_updates.add_snapshot),
     "set-snapshot-ref": _set_snapshot_ref,
     "remove-snapshots": _typed(snapshot_updates.RemoveSnapshots, snapshot_updates.remove_snapshots),
-    "remove-snapshot-ref": _typed(snapshot_updates.RemoveSnapshotRef, snapshot_updates.remove_snapshot_ref),
+    "remove-snapshot-ref": _typed(ref_updates.RemoveSnapshotRef, ref_updates.remove_snapshot_ref),
     "set-location": _typed(table_updates.SetLocation, table_updates.set_location),
     "set-properties": _typed(table_updates.SetProperties, table_updates.set_properties),
     "remove-properties": _typed(table_updates.RemoveProperties, table_updates.remove_properties),
@@ -91,13 +92,14 @@ def apply_all(draft: TableDraft, updates: Sequence[Json]) -> None:
         try:
             APPLY[action](draft, raw)
         except BadRequest as error:
+            if type(error) is not BadRequest:
+                # a broken rule speaks for itself, in the reference's words
+                raise
             raise at_update(error, position, action) from error
 
 
 def at_update(error: BadRequest, position: int, action: str) -> BadRequest:
-    """An error of shape says where it is; a broken rule speaks for itself, in the reference's words."""
-    if type(error) is not BadRequest:
-        return error
+    """An error of shape, with its place in the list."""
     return BadRequest(f"updates[{position}] ({action}): {error.message.removeprefix('update: ')}")
 
 

@@ -181,4 +181,6 @@ def apply_all(draft: ViewDraft, updates_: Sequence[Json]) -> None:
         try:
             APPLY[action](draft, raw)
         except BadRequest as error:
+            if type(error) is not BadRequest:
+                raise
             raise updates.at_update(error, position, action) from error

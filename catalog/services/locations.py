@@ -40,6 +40,14 @@ def inside(warehouse: Warehouse, location: str) -> str:
     return normal
 
 
+def lies_in(location: str, place: str) -> bool:
+    """Whether `place` is below `location` (in its normal form)."""
+    try:
+        return (SCHEME + local_path(place)).startswith(location + "/")
+    except StorageError:
+        return False
+
+
 def _check_length(location: str) -> None:
     if len(location.encode()) > MAX_LOCATION_BYTES:
         raise InvalidArgument(f"Invalid location {location[:80]!r}…: it is longer than {MAX_LOCATION_BYTES} bytes")

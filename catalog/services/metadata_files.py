@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from django.db import IntegrityError
 from isal import igzip
 
-from catalog.services.locations import storage_of
+from catalog.services.locations import lies_in, storage_of
 from lakewarden.errors import (
     CommitStateUnknown,
     InvalidArgument,
@@ -27,13 +27,14 @@ MAX_FILE_BYTES = 256 * 1024 * 1024
 def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int, properties: Mapping[str, str]) -> str:
     """Write version `version` of the metadata of the table at `location`; returns the file's location.
 
-    Honours `write.metadata.compression-codec` (none, gzip). Raises Unavailable when the storage fails.
+    Honours `write.metadata.compression-codec` (none, gzip) and `write.metadata.path` (inside `location`). Raises
+    InvalidArgument for another value of these, Unavailable when the storage fails.
     """
     codec = properties.get("write.metadata.compression-codec", "none").lower()
     if codec not in {"none", "gzip"}:
         raise InvalidArgument(f"Invalid write.metadata.compression-codec {codec!r}: none or gzip is expected")
     suffix = ".gz.metadata.json" if codec == "gzip" else ".metadata.json"
-    target = f"{location}/metadata/{version:05d}-{new_id()}{suffix}"
+    target = f"{_folder(location, properties)}/{version:05d}-{new_id()}{suffix}"
     content = igzip.compress(metadata, 1) if codec == "gzip" else metadata
     try:
         storage_of(warehouse).write_new(target, content)
@@ -44,6 +45,13 @@ def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int,
             f"The metadata could not be written, nothing was changed: {error}", retry_after_s=5
         ) from error
     return target
+
+
+def _folder(location: str, properties: Mapping[str, str]) -> str:
+    asked = properties.get("write.metadata.path", "").rstrip("/")
+    if asked and not lies_in(location, asked):
+        raise InvalidArgument(f"Invalid write.metadata.path {asked!r}: it is not inside the location {location}")
+    return asked or f"{location}/metadata"
 
 
 def read(warehouse: Warehouse, location: str) -> bytes:

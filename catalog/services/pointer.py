@@ -14,6 +14,7 @@ from django.utils import timezone
 from catalog.documents import Document, metadata_of, pack
 from catalog.models import Tabular, TabularDocument
 from catalog.services import locations, metadata_files
+from catalog.services.recent import RECENT
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
 from lakewarden.errors import CommitFailed, LakewardenError, NoSuchTable, NoSuchView, NotFound
@@ -67,7 +68,8 @@ def load(granted: Granted[Tabular]) -> Stored:
     stored = _read(granted.target, lock=False)
     file = stored.tabular.metadata_location
     if locations.storage_of(stored.tabular.namespace.warehouse).is_known_missing(file):
-        raise NotFound(f"Failed to open file: {file}: it is gone from the warehouse's storage")
+        raise NotFound(f"Failed to open input stream for file: {file}: it is gone from the warehouse's storage")
+    _keep_recent(stored)
     return stored
 
 
@@ -131,7 +133,7 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
 
 def _own(files: Sequence[str], tabular: Tabular) -> list[str]:
     """Those inside the table's location: the log of a registered table may name files that are not its own."""
-    return [file for file in files if file.startswith(tabular.location + "/")]
+    return [file for file in files if locations.lies_in(tabular.location, file)]
 
 
 def _write(base: Stored, new: NewMetadata) -> str:
@@ -165,7 +167,15 @@ def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext,
     )
     after = Tabular.objects.select_related("namespace__warehouse").get(id=tabular.id)
     record_change(event, after, context)
-    return Stored(after, document)
+    stored = Stored(after, document)
+    transaction.on_commit(partial(_keep_recent, stored))
+    return stored
+
+
+def _keep_recent(stored: Stored) -> None:
+    tabular = stored.tabular
+    is_missing = partial(locations.storage_of(tabular.namespace.warehouse).is_known_missing, tabular.metadata_location)
+    RECENT.keep(tabular.id, tabular.version, stored.document, is_missing)
 
 
 def _read(known: Tabular, *, lock: bool) -> Stored:

@@ -8,11 +8,12 @@ import msgspec
 
 from catalog.iceberg import tables as engine
 from catalog.models import Namespace, Tabular
-from catalog.services import locations, pointer, tabulars
+from catalog.services import locations, metadata_files, pointer, tabulars
 from catalog.services.pointer import NewMetadata, Stored
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import CommitFailed
 from lakewarden.ids import new_id
+from tenants.models import Warehouse
 
 _TABLE = Tabular.Kind.TABLE
 
@@ -133,6 +134,15 @@ def register(
         read=lambda file: _new(engine.TableMetadata.read_file(file)),
         replacing=replacing.target if replacing else None,
     )
+
+
+def metadata_at(warehouse: Granted[Warehouse], metadata_location: str) -> bytes:
+    """The metadata in a file of the warehouse, whether or not a table points to it.
+
+    Raises ValidationFailed for a file that is missing or no table metadata.
+    """
+    file = locations.inside(warehouse.target, metadata_location)
+    return engine.TableMetadata.read_file(metadata_files.read(warehouse.target, file)).encode()
 
 
 def referenced_only(stored: Stored) -> bytes:

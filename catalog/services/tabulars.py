@@ -100,8 +100,11 @@ def insert_at(
     document = pack(metadata_location, new.encoded)
     try:
         with changing():
-            if replacing is not None:
-                _remove(replacing)
+            if replacing is not None and _remove(replacing):
+                # this key's outcome is the new table: it is what a repeated request asks for
+                once = dataclasses.replace(context, idempotency=None)
+                told = {"purge": False, "replaced-by": str(identifier)}
+                record_change(f"drop{kind.capitalize()}", replacing, once, **told)
             locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
             tabular.save(force_insert=True)
             TabularDocument.objects.create(
@@ -136,12 +139,13 @@ def register(
     warehouse, AlreadyExists for a taken name or location.
     """
     warehouse = namespace.target.warehouse
+    check_name(name, what=str(kind))
     if replacing is None:
         check_free(namespace.target, name, kind)
     file = locations.inside(warehouse, metadata_location)
     new = read(metadata_files.read(warehouse, file))
     new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
-    if not file.startswith(new.location + "/"):
+    if not locations.lies_in(new.location, file):
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
     return insert_at(
         namespace,
@@ -149,7 +153,7 @@ def register(
         kind,
         new,
         identifier=new_id(),
-        metadata_location=file,
+        metadata_location=metadata_location,
         event=f"register{kind.capitalize()}",
         exclusive=True,
         replacing=replacing,
@@ -203,6 +207,20 @@ def drop(granted: Granted[Tabular], *, with_files: bool) -> None:
         if with_files:
             purge.request(tabular.namespace.warehouse.storage_profile, tabular.location)
         record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, purge=with_files)
+
+
+def unregister(granted: Granted[Tabular]) -> Stored:
+    """Take it out of the catalog with its files left as they are; returns its last state.
+
+    Commits that come later, or wait for it now, find nothing to change. Raises the kind's own 404 when it is gone.
+    """
+    tabular = granted.target
+    with changing():
+        pointer.lock_row(tabular)
+        last = pointer.load(granted)
+        _remove(tabular)
+        record_change(f"unregister{tabular.kind.capitalize()}", last.tabular, granted.context)
+    return last
 
 
 def _remove(tabular: Tabular) -> bool:

@@ -33,7 +33,7 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
     if request.location is None:
         location = locations.default_location(target, identifier)
     else:
-        location = locations.inside(target.warehouse, request.location)
+        location = request.location
     metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
     return tabulars.insert(
         namespace,

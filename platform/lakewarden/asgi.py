@@ -17,14 +17,15 @@ django.setup()
 
 from django.core.handlers.wsgi import WSGIHandler  # noqa: E402 after setup
 
-import lakewarden.urls  # noqa: E402, F401 a broken route stops the start, not the first request
 from lakewarden import config  # noqa: E402 after setup
+from lakewarden.hot import connections  # noqa: E402 after setup
+from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
+from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 _handler = WSGIHandler()
 _settings = config.current().server
@@ -42,7 +43,10 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         body = await _body(receive)
     except ConnectionAbortedError:
         return  # there is nobody to answer, and what came is not what was meant
-    if body is None:
+    answer = await _hot(scope) if body == b"" else None
+    if answer is not None:
+        status, headers, content = answer
+    elif body is None:
         status, headers, content = _too_large()
     else:
         status, headers, content = await asyncio.get_running_loop().run_in_executor(_threads, _call, scope, body)
@@ -50,9 +54,35 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": content})
 
 
+async def _hot(scope: Scope) -> Answer | None:
+    """The answer of a hot route, or None when the request is Django's."""
+    path = _raw_path(scope)
+    if scope["method"] not in {"GET", "HEAD"} or not path.startswith(b"/catalog/"):
+        return None
+    request = HotRequest(
+        method=scope["method"],
+        scheme=scope.get("scheme", "http"),
+        path=path,
+        query=scope["query_string"],
+        headers=dict(scope["headers"]),
+    )
+    for route in HOT_ROUTES:
+        answer = await route(request)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _raw_path(scope: Scope) -> bytes:
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.partition(b"?")[0]
+
+
 async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
+        if message["type"] == "lifespan.shutdown":
+            await connections.close_all()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
@@ -110,11 +140,10 @@ def _call(scope: Scope, body: bytes) -> Answer:
 
 def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
     server = scope.get("server") or ("localhost", 0)
-    raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": "",
-        "PATH_INFO": raw_path.partition(b"?")[0].decode("latin-1"),
+        "PATH_INFO": _raw_path(scope).decode("latin-1"),
         "QUERY_STRING": scope["query_string"].decode("latin-1"),
         "SERVER_NAME": server[0],
         "SERVER_PORT": str(server[1]),

@@ -61,7 +61,7 @@ TEMPLATES = [
     }
 ]
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
-PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled"]
+PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.housekeeping"]
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],

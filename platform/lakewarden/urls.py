@@ -2,7 +2,10 @@
 
 from django.urls import include, path
 
+from catalog.api.urls import HOT_ROUTES
 from lakewarden.http.health import health
+
+__all__ = ["HOT_ROUTES", "urlpatterns"]
 
 handler400 = "lakewarden.http.errors.bad_request"
 handler404 = "lakewarden.http.errors.not_found"
@@ -11,6 +14,8 @@ handler500 = "lakewarden.http.errors.server_error"
 urlpatterns = [
     path("health", health),
     path("catalog/", include("catalog.api.urls")),
+    path("lakehouse/", include("catalog.api.lakehouse")),
+    path("management/", include("catalog.api.metrics_reports")),
     path("management/", include("management.urls")),
     path("", include("console.urls")),
 ]

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 
 from django.utils import timezone
 
-from lakewarden.context import Actor, RequestContext
+from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.events.changes import Change, record
 from lakewarden.transactions import changing
 from tenants.models import User
+
+_SEEN_CAPACITY = 100_000
+_seen: set[PrincipalId] = set()
 
 
 def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
@@ -21,7 +24,15 @@ def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
         user, _ = _create(actor, context, seen_by=seen_by)
     elif user.email is None and actor.email is not None:
         _describe(user, {"email": actor.email}, context, seen_by=seen_by)
+    if len(_seen) >= _SEEN_CAPACITY:
+        _seen.clear()
+    _seen.add(actor.id)
     return user
+
+
+def is_known(principal: PrincipalId) -> bool:
+    """Whether this process has seen the user's row: rows are never removed."""
+    return principal in _seen
 
 
 def register(actor: Actor, context: RequestContext) -> tuple[User, bool]:

@@ -3,15 +3,17 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 import urllib3
 
+from tests.conformance.sweeping_proxy import FIXED_PLACES, sweeping
 from tests.servers.lakewarden_server import DevServer, start_dev
 
 KIT = Path(__file__).parents[2].parent / "shared" / "rck" / "run-rck.sh"
@@ -44,8 +46,19 @@ def token(server: DevServer) -> str:
     return str(json.loads(answer.data)["access_token"])
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[DevServer]:
+@pytest.fixture
+def fixed_places() -> Iterator[None]:
+    """Nothing lies where the kit puts tables, neither before nor after."""
+    for place in FIXED_PLACES:
+        assert not place.exists(), f"{place} is in the kit's way, perhaps from a run that was killed: remove it"
+    yield
+    for place in FIXED_PLACES:
+        if place.exists():
+            shutil.rmtree(place)
+
+
+@pytest.fixture
+def server(fixed_places: None) -> Iterator[DevServer]:
     with start_dev(command=(sys.executable, str(Path(__file__).with_name("kit_stack.py")))) as running:
         yield running
 
@@ -55,13 +68,15 @@ def test_the_kit_passes_in_full(server: DevServer, tmp_path: Path) -> None:
     """`RCK_SELECT` in the environment runs a single class or method while developing, and needs one pass."""
     assert KIT.is_file(), "The kit's runner is not beside this checkout: shared/rck/run-rck.sh"
     reports = Path(os.environ.get("RCK_REPORTS", tmp_path))
-    done = subprocess.run(
-        [KIT, server.info.catalog_uri, server.info.warehouse.name, token(server)],
-        env={**os.environ, "RCK_CACHE": str(cache()), "RCK_REPORTS": str(reports)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    address = urlsplit(server.info.catalog_uri)
+    with sweeping(address.netloc) as proxy:
+        done = subprocess.run(
+            [KIT, address._replace(netloc=proxy).geturl(), server.info.warehouse.name, token(server)],
+            env={**os.environ, "RCK_CACHE": str(cache()), "RCK_REPORTS": str(reports)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     said = f"{done.stdout}\n{done.stderr}\nReports: {reports}"
     summary = SUMMARY.search(done.stdout)
     assert summary is not None, said

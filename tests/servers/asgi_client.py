@@ -3,10 +3,13 @@
 import asyncio
 import json as json_codec
 import threading
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 from urllib.parse import quote
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class AsgiClient:
         sent = {"host": "catalog.test", **self.headers, **(headers or {})}
         if json is not None:
             sent.setdefault("content-type", "application/json")
-        return asyncio.run(_call(method, path, sent, content))
+        return _await(_call(method, path, sent, content))
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)
@@ -67,6 +70,18 @@ class AsgiClient:
     def as_user(self, token: str) -> "AsgiClient":
         """The same client with a bearer token."""
         return AsgiClient({**self.headers, "authorization": f"Bearer {token}"})
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """One event loop for all calls of all threads, as in a server."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="asgi-client", daemon=True).start()
+    return loop
+
+
+def _await(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result(60)
 
 
 async def _call(method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
@@ -105,7 +120,9 @@ def close_connections() -> None:
     from django.db import connections  # noqa: PLC0415 needs settings
 
     from lakewarden import asgi  # noqa: PLC0415 it reads the configuration when it is imported
+    from lakewarden.hot.connections import close_all  # noqa: PLC0415 as above
 
+    _await(close_all())
     count = len(asgi._threads._threads)
     together = threading.Barrier(count) if count else None
 

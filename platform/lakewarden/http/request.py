@@ -65,8 +65,11 @@ class ApiRequest:
 
 
 def request_id(request: HttpRequest) -> str:
+    return clean_request_id(request.headers.get("x-request-id", ""))
+
+
+def clean_request_id(given: str) -> str:
     """The caller's own `x-request-id` when it is harmless, else a new one."""
-    given = request.headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else str(new_id())
 
 
@@ -83,8 +86,10 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
 
 
 def base_uri(request: HttpRequest) -> str:
-    """The address that the client reached us by, without a trailing slash: configured, forwarded or the request's."""
+    return base_uri_of(request.scheme or "http", request.headers.get("host", "localhost"))
+
+
+def base_uri_of(scheme: str, host: str) -> str:
+    """The address that the client reached us by, without a trailing slash: the configured one, or the request's."""
     configured = config.current().server.base_uri
-    if configured:
-        return configured.rstrip("/")
-    return f"{request.scheme}://{request.headers.get('host', 'localhost')}"
+    return configured.rstrip("/") if configured else f"{scheme}://{host}"

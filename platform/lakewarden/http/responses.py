@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
+from django.utils.cache import patch_vary_headers
 from isal import igzip
 
 COMPRESS_FROM = 1400  # bytes: below, one packet carries it anyway
@@ -20,8 +21,8 @@ def json_bytes(content: bytes, *, status: int = 200) -> HttpResponse:
     return HttpResponse(content, status=status, content_type=JSON)
 
 
-def no_content() -> HttpResponse:
-    response = HttpResponse(status=204)
+def no_content(*, status: int = 204) -> HttpResponse:
+    response = HttpResponse(status=status)
     del response["Content-Type"]
     return response
 
@@ -39,7 +40,7 @@ def compress(response: HttpResponse, accept_encoding: str) -> None:
     """Compress a finished answer in place, when it is worth it and not compressed already."""
     if response.has_header("Content-Encoding") or len(response.content) < COMPRESS_FROM:
         return
-    response["Vary"] = "Accept-Encoding"
+    patch_vary_headers(response, ["Accept-Encoding"])
     if accepts_gzip(accept_encoding):
         response.content = igzip.compress(response.content, 1)
         response["Content-Encoding"] = "gzip"

@@ -74,3 +74,8 @@ def test_known_transforms_have_one_normal_spelling_and_unknown_ones_keep_theirs(
     assert transform("Bucket[08]").text == "bucket[8]"
     assert transform("Zorder[3]").text == "Zorder[3]"
     assert transform("z" * 100).text == "z" * 100
+
+
+def test_the_largest_width_and_precision_are_accepted() -> None:
+    assert transform("bucket[2147483647]").text == "bucket[2147483647]"
+    assert primitive("decimal(38,2)").precision == 38

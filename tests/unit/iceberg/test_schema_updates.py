@@ -108,3 +108,11 @@ def test_a_default_of_null_is_no_default_at_any_depth() -> None:
     assert column.keys() == {"id", "name", "required", "type"}
     kept = column["type"]["element"]["value"]["fields"][0]
     assert kept == {"id": 11, "name": "x", "required": False, "type": "int", "color": None}
+
+
+def test_a_current_schema_without_the_column_of_the_default_order_is_refused() -> None:
+    by_day = {"source-id": 2, "transform": "identity", "direction": "asc", "null-order": "nulls-last"}
+    base = create(**{"write-order": {"order-id": 1, "fields": [by_day]}})
+    without_day = {"action": "add-schema", "schema": schema_of([field(1, "id", "long")])}
+    with pytest.raises(ValidationFailed, match="Cannot find source column for sort field"):
+        commit(base, without_day, LAST)

@@ -116,3 +116,17 @@ def test_a_schema_of_ten_thousand_columns_is_refused_and_one_less_is_not() -> No
 def test_ids_of_metadata_columns_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="reserved for metadata columns"):
         schemas.check_size(read(schema(field(2**31 - 2, "n", "int"))))
+
+
+@pytest.mark.parametrize("member", ["initial-default", "write-default"])
+def test_a_default_of_another_type_is_refused_at_any_depth(member: str) -> None:
+    wrong = {"type": "struct", "fields": [field(11, "x", "int", **{member: "three"})]}
+    with pytest.raises(InvalidArgument, match=f"Cannot parse {member} of point.x to a int value: 'three'"):
+        read(schema(field(5, "point", wrong)))
+
+
+def test_ids_are_32_bit_integers() -> None:
+    read(schema(field(-(2**31), "n", "int")))
+    for beyond in (2**31, -(2**31) - 1):
+        with pytest.raises(BadRequest, match=r"Expected `int` [<>]= -?214748364[78] - at `\$.fields\[3\].id`"):
+            read(schema(field(beyond, "n", "int")))

@@ -228,3 +228,16 @@ def test_log_entries_of_snapshots_that_are_long_gone_are_dropped_with_passing_on
     base = foreign_log(9, 3)
     made = document(commit(base, add(4), ref(4), add(5), ref(5)))
     assert [each for each, _ in log(made)] == [3, 5]
+
+
+def test_a_minute_of_clock_skew_is_tolerated_both_ways() -> None:
+    ahead = commit(create(), add(1, **{"timestamp-ms": NOW + 61_000}), ref(1))
+    assert log(document(ahead)) == [(1, 61_000)]
+    behind = commit(appended(1), add(2, **{"timestamp-ms": NOW + 1 - 60_000}), ref(2))
+    assert log(document(behind)) == [(1, 1), (2, 1 - 60_000)]
+
+
+def test_the_shortest_retention_is_one() -> None:
+    shortest = {"min-snapshots-to-keep": 1, "max-snapshot-age-ms": 1, "max-ref-age-ms": 1}
+    made = document(commit(appended(1), ref(1, "dev", **shortest)))
+    assert made["refs"]["dev"] == {"snapshot-id": 1, "type": "branch", **shortest}

@@ -1,0 +1,155 @@
+"""The `/lakehouse/v1` facade: the catalog's routes without a prefix, with the error types and lists of that API.
+
+`/lakehouse/v1/…` is the default project's warehouse named `default`, or its only one; `/lakehouse/w/{warehouse}/v1/…`
+names a warehouse (`<project>/<name>` too). Every rule, right and row is the catalog's: the endpoints are its classes.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path
+
+from catalog import access
+from catalog.api import urls
+from catalog.api.namespaces import NamespacesEndpoint
+from catalog.api.tokens import TokenEndpoint
+from catalog.services import lakehouse
+from lakewarden.authz.actions import WarehouseAction
+from lakewarden.context import RequestContext
+from lakewarden.errors import NoSuchWarehouse
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.errors import render_error
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_response
+from lakewarden.idempotency.records import LIFETIME_ISO
+from lakewarden.paging import Page, next_token
+from tenants import access as tenants_access
+from tenants.models import User
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import users
+
+PAGE_SIZE = "100"
+ERROR_TYPES = {
+    "NoSuchNamespaceException": "NoSuchNamespaceError",
+    "NoSuchTableException": "NoSuchTableError",
+    "AlreadyExistsException": "AlreadyExistsError",
+    "NamespaceNotEmptyException": "NamespaceNotEmptyError",
+    "InternalServerError": "InternalError",
+}
+"""The catalog's error types, as this API writes them; others are the same in both."""
+_FAILED = 400
+
+
+class Facade(Endpoint):
+    """Goes before a catalog endpoint: finds the warehouse for its `prefix`, and renames its errors."""
+
+    def _answer(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
+        try:
+            response = super()._answer(request, path, identifier)
+        except Exception as error:  # noqa: BLE001 rendered as the base does, then renamed
+            response = render_error(error, identifier)
+        if response.status_code >= _FAILED:  # a refusal that is repeated comes as an answer
+            response.content = _renamed(response.content)
+        return response
+
+    def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
+        rest = {name: part for name, part in path.items() if name not in {"project", "warehouse"}}
+        prefix = _warehouse_id(call.context, path)
+        if "pageToken" in call.query and "pageSize" not in call.query:
+            call = replace(call, query={**call.query, "pageSize": PAGE_SIZE})
+        return super().perform(call, method, {"prefix": prefix, **rest})
+
+
+class ConfigEndpoint(Facade):
+    def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
+        users.provision(call.context, seen_by=User.UpdatedWith.CONFIG_CALL)
+        return super().perform(call, method, path)
+
+    def get(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
+        warehouse = access.warehouse(request.context, prefix, WarehouseAction.GET_CONFIG).target
+        return json_response(
+            {
+                "overrides": {},
+                "defaults": {
+                    "warehouse": warehouse.location,
+                    "catalog-impl": "org.apache.iceberg.rest.RESTCatalog",
+                },
+                "endpoints": urls.CAPABILITIES,
+                "idempotency-key-lifetime": LIFETIME_ISO,
+            }
+        )
+
+
+class AllNamespacesEndpoint(NamespacesEndpoint):
+    """Without a `parent` the list holds all levels."""
+
+    def get(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
+        if request.query.get("parent"):
+            return super().get(request, prefix=prefix)
+        page = Page.parse(request.query)
+        granted = access.warehouse(request.context, prefix, WarehouseAction.LIST_NAMESPACES)
+        paths, last = lakehouse.all_namespaces(granted, page)
+        return json_response({"namespaces": paths, "next-page-token": next_token(last) if last is not None else None})
+
+
+def _warehouse_id(context: RequestContext, path: dict[str, str]) -> str:
+    """The warehouse that a URL means. Raises NoSuchWarehouse when it is missing or hidden, or there is a choice."""
+    if "warehouse" not in path:
+        return _only_warehouse_id(context)
+    project, separator, name = path["warehouse"].rpartition("/")
+    if "project" in path:
+        project, name = path["project"], path["warehouse"]
+    elif not separator:
+        project = context.project_id or DEFAULT_PROJECT_ID
+    granted = tenants_access.warehouse_named(context, name, WarehouseAction.USE, project_id=project)
+    return str(granted.target.id)
+
+
+def _only_warehouse_id(context: RequestContext) -> str:
+    found = lakehouse.find_warehouse_id()
+    missing = NoSuchWarehouse(
+        "The default project has no warehouse named 'default', and not exactly one: "
+        "name a warehouse as in /lakehouse/w/<warehouse>/v1"
+    )
+    if found is None:
+        raise missing
+    try:
+        access.warehouse(context, str(found), WarehouseAction.USE)
+    except NoSuchWarehouse:
+        raise missing from None  # one that is hidden is answered like none
+    return str(found)
+
+
+def _renamed(content: bytes) -> bytes:
+    answer: dict[str, Any] = json.loads(content)
+    error = answer["error"]
+    error["type"] = ERROR_TYPES.get(error["type"], error["type"])
+    return json_response(answer).content
+
+
+def _behind_facade(endpoint: type[Endpoint]) -> type[Endpoint]:
+    if endpoint is NamespacesEndpoint:
+        endpoint = AllNamespacesEndpoint
+    return type(f"Lakehouse{endpoint.__name__}", (Facade, endpoint), {})
+
+
+_routes = [
+    path("v1/config", ConfigEndpoint.as_view()),
+    path("v1/oauth/tokens", TokenEndpoint.as_view()),
+    *(
+        path(
+            template.removeprefix("/").replace("{prefix}/", "").replace("{", "<str:").replace("}", ">"),
+            _behind_facade(endpoint).as_view(),
+        )
+        for template, endpoint in urls.ROUTES.items()
+    ),
+]
+
+urlpatterns = [
+    *_routes,
+    path("w/<str:warehouse>/", include(_routes)),
+    path("w/<str:project>/<str:warehouse>/", include(_routes)),
+]

@@ -1,0 +1,56 @@
+"""`GET /management/v1/warehouse/{id}/table/{id}/metrics-reports`: what engines have reported about a table."""
+
+import json
+from dataclasses import replace
+
+from django.http import HttpResponse
+from django.urls import path
+
+from catalog import access
+from catalog.models import MetricsReport
+from catalog.refs import NamespaceRef, TabularRef
+from catalog.services import metrics
+from lakewarden.authz.actions import TableAction, WarehouseAction
+from lakewarden.http.endpoint import Endpoint
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_bytes
+from lakewarden.paging import Page, next_token
+
+
+class MetricsReportsEndpoint(Endpoint):
+    """Newest first, `pageSize` 100 unless told; `report-type` (scan-report, commit-report) narrows the list.
+
+    `table` is the table's id or its `table-uuid`. Reports hold the filters of other people's scans, so that only who
+    may read the data may read them.
+    """
+
+    def get(self, request: ApiRequest, *, warehouse: str, table: str) -> HttpResponse:
+        page = Page.parse(request.query)
+        if "pageSize" not in request.query:
+            page = replace(page, size=metrics.DEFAULT_PAGE_SIZE)
+        above = access.warehouse(request.context, warehouse, WarehouseAction.USE)
+        found = access.tabular_of_id(request.context, metrics.table_id(above, table)).target
+        ref = TabularRef(NamespaceRef(warehouse, tuple(found.namespace.path)), found.name)
+        granted = access.table(request.context, ref, TableAction.READ_DATA)
+        reports, last = metrics.newest_first(granted, page, report_type=request.query.get("report-type"))
+        told = {
+            "metrics-reports": [_plain(report) for report in reports],
+            "next-page-token": next_token(last) if last is not None else None,
+        }
+        # the standard library's encoder, as numbers of a report may be larger than 64 bits
+        return json_bytes(json.dumps(told, ensure_ascii=False).encode())
+
+
+def _plain(report: MetricsReport) -> dict[str, object]:
+    return {
+        "id": report.pk,
+        "received-at": report.received_at.isoformat(),
+        "actor": report.actor,
+        "report-type": report.report_type,
+        "report": report.report,
+    }
+
+
+_ROUTE = "warehouse/<str:warehouse>/table/<str:table>/metrics-reports"
+
+urlpatterns = [path(prefix + _ROUTE, MetricsReportsEndpoint.as_view()) for prefix in ("v1/", "")]

@@ -1,0 +1,32 @@
+"""`POST T/unregister`: the table leaves the catalog, its files stay (the spec's unregisterTable)."""
+
+from django.http import HttpResponse
+
+from catalog import access
+from catalog.api.rendering import COMMIT_SUFFIX
+from catalog.api.replay import CatalogMutation
+from catalog.documents import unpacked
+from catalog.refs import TabularRef
+from catalog.services import tables, tabulars
+from lakewarden.authz.actions import TableAction, WarehouseAction
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_bytes
+from lakewarden.idempotency.records import Outcome
+
+
+class UnregisterTableEndpoint(CatalogMutation):
+    def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
+        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.DROP)
+        last = tabulars.unregister(granted)
+        return _last_state(last.tabular.metadata_location, last.metadata)
+
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
+        """From the file: there is no table left to load, and none whose rights could be asked but its warehouse's."""
+        warehouse = access.warehouse(request.context, earlier.data["warehouse-id"], WarehouseAction.USE)
+        file = earlier.data["metadata-location"]
+        return _last_state(file, tables.metadata_at(warehouse, file))
+
+
+def _last_state(metadata_location: str, metadata: bytes) -> HttpResponse:
+    """An UnregisterTableResult."""
+    return json_bytes(unpacked(metadata_location, metadata) + COMMIT_SUFFIX)

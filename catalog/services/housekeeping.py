@@ -1,0 +1,31 @@
+"""Periodic tasks of `lakewarden work` that remove what has had its time: metrics reports and idempotency keys."""
+
+import logging
+
+from django.db import close_old_connections
+from procrastinate.contrib.django import app
+
+from catalog.services import metrics
+from lakewarden.idempotency import records
+
+logger = logging.getLogger(__name__)
+
+QUEUE = "housekeeping"
+
+
+@app.periodic(cron="23 * * * *")
+@app.task(name="forget_metrics_reports", queue=QUEUE, queueing_lock="forget_metrics_reports", pass_context=False)
+def forget_metrics_reports(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
+    """Runs each hour; returns how many reports were past their retention."""
+    close_old_connections()  # a worker's thread has its own, which may have died since the last hour
+    removed = metrics.forget_expired(older_than=metrics.RETENTION)
+    logger.info("%d metrics reports were older than %s and are gone", removed, metrics.RETENTION)
+    return removed
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name="forget_idempotency_keys", queue=QUEUE, queueing_lock="forget_idempotency_keys", pass_context=False)
+def forget_idempotency_keys(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
+    """Runs every ten minutes; returns how many keys were past their lifetime."""
+    close_old_connections()
+    return records.forget_expired()

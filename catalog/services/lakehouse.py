@@ -1,0 +1,33 @@
+"""What the `/lakehouse/v1` facade asks and `/catalog/v1` does not: the one warehouse, and namespaces of all levels."""
+
+from uuid import UUID
+
+from catalog.models import Namespace
+from lakewarden.authz.interface import Granted
+from lakewarden.names import match_key
+from lakewarden.paging import Page
+from tenants.models import Warehouse
+from tenants.models.project import DEFAULT_PROJECT_ID
+
+DEFAULT_NAME = "default"
+
+
+def find_warehouse_id() -> UUID | None:
+    """The default project's warehouse named `default`, else its only one; None when there is none or a choice."""
+    rows = Warehouse.objects.filter(project_id=DEFAULT_PROJECT_ID)
+    found = dict(rows.values_list("name_key", "id"))
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return found.get(match_key(DEFAULT_NAME))
+
+
+def all_namespaces(granted: Granted[Warehouse], page: Page) -> tuple[list[list[str]], str | None]:
+    """Paths of all levels, each parent before its children, and the key behind which the next page starts."""
+    rows = Namespace.objects.filter(warehouse=granted.target).order_by("path_key")
+    if page.after is not None:
+        rows = rows.filter(path_key__gt=page.after)
+    if page.size is None:
+        return list(rows.values_list("path", flat=True)), None
+    found = list(rows.values_list("path", "path_key")[: page.size + 1])
+    shown = found[: page.size]
+    return [path for path, _ in shown], shown[-1][1] if len(found) > page.size else None

@@ -1,0 +1,72 @@
+"""Look-ups that arrive while one is under way are answered by the next single query.
+
+Exact: every query starts after all requests that it answers arrived, so nobody is told an older state than if he had
+asked alone.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from lakewarden.hot.connections import connection
+
+MAX_KEYS = 64
+
+Key = tuple[object, ...]
+Row = tuple[Any, ...]
+
+
+class Coalescer:
+    """`statement` takes one array for each part of a key, of the Postgres types `types`.
+
+    It selects `k.i` (the key's ordinality, from 1) first, then what the caller wants; at most one row a key.
+    """
+
+    def __init__(self, statement: str) -> None:
+        self._statement = statement.encode()
+        self._waiting: list[tuple[Key, asyncio.Future[Row | None]]] = []
+        self._running: asyncio.Task[None] | None = None
+
+    async def find(self, key: Key) -> Row | None:
+        """The key's row without its ordinality, or None. Raises psycopg.Error when the database cannot be asked."""
+        answer: asyncio.Future[Row | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((key, answer))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        return await answer
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:MAX_KEYS], self._waiting[MAX_KEYS:]
+                await self._answer(batch)
+        finally:
+            self._running = None
+
+    async def _answer(self, batch: Sequence[tuple[Key, asyncio.Future[Row | None]]]) -> None:
+        columns = [list(column) for column in zip(*(key for key, _ in batch), strict=True)]
+        try:
+            rows = await self._fetch(columns)
+        except psycopg.Error as error:
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        found = {row[0]: row[1:] for row in rows}
+        for number, (_, answer) in enumerate(batch, start=1):
+            if not answer.done():  # its request may have gone away meanwhile
+                answer.set_result(found.get(number))
+
+    async def _fetch(self, columns: list[list[object]]) -> list[Row]:
+        try:
+            return await self._query(columns)
+        except psycopg.OperationalError:
+            # a connection that the database has dropped in between: a read may be asked again
+            return await self._query(columns)
+
+    async def _query(self, columns: list[list[object]]) -> list[Row]:
+        async with connection() as usable, usable.cursor(binary=True) as cursor:
+            await cursor.execute(self._statement, columns, prepare=True)
+            return await cursor.fetchall()

@@ -1,0 +1,24 @@
+"""What a hot route is: an async handler for the few reads that engines hammer, called before Django.
+
+It answers the ordinary case only. Whatever is not ordinary (an unknown token, a missing table, a decision that is not
+known yet, an odd header) it leaves to Django by answering None, so that each rule is written once.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class HotRequest:
+    """`path` is percent-encoded, without the query; header names are lower-case."""
+
+    method: str
+    scheme: str
+    path: bytes
+    query: bytes
+    headers: Mapping[bytes, bytes]
+
+
+HotRoute = Callable[[HotRequest], Awaitable[Answer | None]]

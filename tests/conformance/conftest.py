@@ -1,0 +1,102 @@
+"""For the conformance lane: one real server, and each engine started once against it.
+
+`server` is `lakewarden dev`; `catalog` is PyIceberg's client, `spark` a session and `trino` a coordinator on its warehouse.
+`namespace` is a namespace of the test's own, known to all engines by one plain name.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from urllib.parse import urlencode
+
+import pytest
+import urllib3
+from pyiceberg.catalog.rest import RestCatalog
+from pyspark.sql import SparkSession
+
+from pipeline.spark import catalogs
+from pipeline.spark.session import session
+from tests.servers.lakewarden_server import DevServer, start_dev
+from tests.servers.trino import TrinoServer
+from tests.servers.trino import start as start_trino
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[DevServer]:
+    with start_dev() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def rest_catalog(server: DevServer) -> catalogs.RestCatalog:
+    """How an engine is told of the warehouse; its name in SQL is `lake`."""
+    engine = server.info.engine
+    return catalogs.RestCatalog(
+        name="lake",
+        uri=server.info.catalog_uri,
+        warehouse=server.info.warehouse.name,
+        credential=f"{engine.client_id}:{engine.client_secret}",
+        oauth2_server_uri=server.info.token_endpoint,
+        scope=engine.scope,
+    )
+
+
+@pytest.fixture(scope="session")
+def token(server: DevServer) -> str:
+    """An access token of the application `engine`, had by client credentials."""
+    engine = server.info.engine
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": engine.client_id,
+        "client_secret": engine.client_secret,
+        "scope": engine.scope,
+    }
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    answer = urllib3.request("POST", server.info.token_endpoint, body=urlencode(form), headers=headers)
+    return str(json.loads(answer.data)["access_token"])
+
+
+@pytest.fixture(scope="session")
+def catalog(rest_catalog: catalogs.RestCatalog) -> Iterator[RestCatalog]:
+    client = RestCatalog(rest_catalog.name, **rest_catalog.properties())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def spark(rest_catalog: catalogs.RestCatalog) -> Iterator[SparkSession]:
+    with session([rest_catalog], app_name="conformance", master="local[2]") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def trino(rest_catalog: catalogs.RestCatalog) -> Iterator[TrinoServer]:
+    properties = {
+        "iceberg.catalog.type": "rest",
+        "iceberg.rest-catalog.uri": rest_catalog.uri,
+        "iceberg.rest-catalog.warehouse": rest_catalog.warehouse,
+        "iceberg.rest-catalog.security": "OAUTH2",
+        "iceberg.rest-catalog.oauth2.credential": rest_catalog.credential,
+        "iceberg.rest-catalog.oauth2.server-uri": rest_catalog.oauth2_server_uri,
+        "iceberg.rest-catalog.oauth2.scope": rest_catalog.scope,
+        "iceberg.rest-catalog.nested-namespace-enabled": "true",
+        # for `lake`'s storage, a local directory; Trino takes the root away from what is below it
+        "fs.native-local.enabled": "true",
+        "local.location": "/",
+        # for tests that use procedures on what was written a moment ago
+        "iceberg.expire-snapshots.min-retention": "0s",
+        "iceberg.remove-orphan-files.min-retention": "0s",
+        "iceberg.register-table-procedure.enabled": "true",
+    }
+    with start_trino(properties) as running:
+        yield running
+
+
+@pytest.fixture
+def namespace(server: DevServer, catalog: RestCatalog) -> str:
+    """An empty namespace with a location, where Trino, too, can create tables."""
+    name = f"ns{next(_numbers)}"
+    catalog.create_namespace(name, {"location": f"{server.info.warehouse.location}/{name}"})
+    return name

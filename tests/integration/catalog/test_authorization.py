@@ -1,0 +1,213 @@
+"""Who may call which route: a table over all of them, so that a new route fails here until it is listed."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import uuid4
+
+import pytest
+
+from catalog.api.urls import CAPABILITIES
+from lakewarden.audit.models import AuditEntry
+from lakewarden.events.models import OutboxEvent
+from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION, Lake
+from tests.integration.conftest import Grant
+from tests.servers.asgi_client import Answer
+
+Target = Literal["warehouse", "namespace", "table", "view"]
+Needs = Literal["describe", "select", "create", "write", "modify"]
+
+MISSING_TYPES: dict[Target, str] = {
+    "warehouse": "NoSuchWarehouseException",
+    "namespace": "NoSuchNamespaceException",
+    "table": "NoSuchTableException",
+    "view": "NoSuchViewException",
+}
+MISSING_NAMES = {"sales": "hides", "orders": "nobody", "report": "no-one"}
+"""As long as the names that exist, and none of them there."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a call acts upon, the weakest privilege on the warehouse that allows it, and its body."""
+
+    target: Target
+    needs: Needs
+    body: Any = None
+
+
+def _move(name: str) -> dict[str, Any]:
+    return {
+        "source": {"namespace": ["sales"], "name": name},
+        "destination": {"namespace": ["sales"], "name": "moved"},
+    }
+
+
+_COMMIT: dict[str, Any] = {"requirements": [], "updates": []}
+_CHANGE = {**_COMMIT, "identifier": {"namespace": ["sales"], "name": "orders"}}
+_P = "/v1/{prefix}"
+_N = _P + "/namespaces/{namespace}"
+_T = _N + "/tables/{table}"
+_V = _N + "/views/{view}"
+
+CASES = {
+    f"GET {_P}/namespaces": Case("warehouse", "describe"),
+    f"POST {_P}/namespaces": Case("warehouse", "create", {"namespace": ["fresh"]}),
+    f"GET {_N}": Case("namespace", "describe"),
+    f"HEAD {_N}": Case("namespace", "describe"),
+    f"DELETE {_N}": Case("namespace", "modify"),
+    f"POST {_N}/properties": Case("namespace", "modify", {"updates": {"a": "b"}}),
+    f"GET {_N}/tables": Case("namespace", "describe"),
+    f"POST {_N}/tables": Case("namespace", "create", {"name": "fresh", "schema": SCHEMA}),
+    f"GET {_T}": Case("table", "describe"),
+    f"HEAD {_T}": Case("table", "describe"),
+    f"POST {_T}": Case("table", "write", _COMMIT),
+    f"DELETE {_T}": Case("table", "modify"),
+    f"GET {_T}/credentials": Case("table", "select"),
+    f"POST {_T}/metrics": Case("table", "select", {"report-type": "scan-report"}),
+    f"POST {_T}/unregister": Case("table", "modify"),
+    f"POST {_N}/register": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
+    f"POST {_P}/tables/rename": Case("table", "modify", _move("orders")),
+    f"GET {_N}/views": Case("namespace", "describe"),
+    f"POST {_N}/views": Case("namespace", "create", {"name": "fresh", "schema": SCHEMA, "view-version": VIEW_VERSION}),
+    f"GET {_V}": Case("view", "describe"),
+    f"HEAD {_V}": Case("view", "describe"),
+    f"POST {_V}": Case("view", "modify", _COMMIT),
+    f"DELETE {_V}": Case("view", "modify"),
+    f"POST {_N}/register-view": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
+    f"POST {_P}/views/rename": Case("view", "modify", _move("report")),
+    f"POST {_P}/transactions/commit": Case("table", "write", {"table-changes": [_CHANGE]}),
+}
+WEAKER: dict[Needs, Needs | None] = {
+    "describe": None,
+    "select": "describe",
+    "create": "describe",
+    "write": "select",
+    "modify": "write",
+}
+"""The strongest privilege that is not enough."""
+
+each_route = pytest.mark.parametrize("route", CASES)
+
+
+def call(lake: Lake, route: str, *, there: bool = True) -> Answer:
+    """The route's call on what exists, or the same call on what does not."""
+    method, template = route.split(" ")
+    path = template.format(prefix=lake.warehouse_id, namespace="sales", table="orders", view="report")
+    body = json.dumps(CASES[route].body)
+    if not there:
+        for name, missing in MISSING_NAMES.items():
+            path, body = path.replace(name, missing), body.replace(f'"{name}"', f'"{missing}"')
+    return lake.client.call(method, "/catalog" + path, json=json.loads(body))
+
+
+def without_names(answer: Answer) -> bytes:
+    text = answer.body
+    for name, missing in MISSING_NAMES.items():
+        text = text.replace(name.encode(), missing.encode())
+    return text
+
+
+@pytest.fixture
+def filled(lake: Lake) -> Lake:
+    """The warehouse with a table and a view in it."""
+    assert lake.create_table("orders").status == 200
+    assert lake.create_view("report").status == 200
+    return lake
+
+
+def changes() -> tuple[int, int]:
+    return AuditEntry.objects.count(), OutboxEvent.objects.count()
+
+
+def test_every_route_is_listed() -> None:
+    assert set(CASES) == set(CAPABILITIES)
+
+
+@each_route
+def test_without_credentials_nothing_is_told(filled: Lake, route: str) -> None:
+    before = changes()
+    nobody = Lake(type(filled.client)(), filled.warehouse_id)
+    told = [call(nobody, route), call(nobody, route, there=False), call(filled.as_user("expired"), route)]
+    assert [answer.status for answer in told] == [401] * 3
+    assert len({answer.body for answer in told}) == 1
+    assert all("www-authenticate" in answer.headers for answer in told)
+    assert changes() == before
+
+
+@each_route
+def test_a_stranger_cannot_tell_what_exists(filled: Lake, route: str) -> None:
+    before = changes()
+    stranger = filled.as_user("stranger")
+    if CASES[route].target == "warehouse":
+        elsewhere = Lake(stranger.client, str(uuid4()))
+        hidden, missing = call(stranger, route), call(elsewhere, route)
+        assert hidden.body.replace(stranger.warehouse_id.encode(), elsewhere.warehouse_id.encode()) == missing.body
+    else:
+        hidden, missing = call(stranger, route), call(stranger, route, there=False)
+        assert without_names(hidden) == missing.body
+    assert hidden.status == missing.status == 404
+    if hidden.body:
+        assert hidden.error() == (404, MISSING_TYPES[CASES[route].target])
+    assert changes() == before
+
+
+@each_route
+def test_who_sees_but_may_not_is_told_so(filled: Lake, grant: Grant, route: str) -> None:
+    weaker = WEAKER[CASES[route].needs]
+    before = changes()
+    if weaker is None:
+        return
+    grant("weak", weaker)
+    answer = call(filled.as_user("weak"), route)
+    assert answer.error() == (403, "ForbiddenException")
+    assert CASES[route].needs in answer.message()
+    assert changes() == before
+
+
+@each_route
+def test_the_privilege_that_is_needed_is_enough(filled: Lake, grant: Grant, route: str) -> None:
+    case = CASES[route]
+    grant("able", case.needs)
+    if route.endswith("/rename"):
+        grant("able", "create")
+    if route == f"DELETE {_N}":
+        assert call(filled.as_user("able"), route).error() == (409, "NamespaceNotEmptyException")
+        return
+    answer = call(filled.as_user("able"), route)
+    if "register" in route and "unregister" not in route:
+        assert answer.error() == (400, "IllegalArgumentException")
+    else:
+        assert answer.status in {200, 204}
+
+
+@each_route
+def test_an_identity_provider_that_is_away_is_no_refusal(filled: Lake, route: str) -> None:
+    answer = call(filled.as_user("unavailable"), route)
+    assert answer.status == 503
+    assert answer.headers["retry-after"]
+
+
+def test_rename_needs_the_right_to_create_where_it_goes(filled: Lake, grant: Grant) -> None:
+    grant("mover", "modify")
+    for kind, name in (("tables", "orders"), ("views", "report")):
+        answer = filled.as_user("mover").client.post(filled.path(kind, "rename"), _move(name))
+        assert answer.error() == (403, "ForbiddenException")
+
+
+def test_owners_of_a_namespace_may_change_and_drop_it(filled: Lake, grant: Grant) -> None:
+    grant("maker", "create")
+    maker = filled.as_user("maker")
+    assert maker.create_namespace("mine").status == 200
+    assert maker.client.post(maker.namespace("mine", "properties"), {"updates": {"a": "b"}}).status == 200
+    assert maker.client.delete(maker.namespace("mine")).status == 204
+    assert maker.client.delete(maker.namespace("sales")).error() == (403, "ForbiddenException")
+
+
+def test_owners_of_a_table_may_change_and_drop_it(filled: Lake, grant: Grant) -> None:
+    grant("maker", "create")
+    maker = filled.as_user("maker")
+    assert maker.create_table("mine").status == 200
+    assert maker.commit("mine").status == 200
+    assert maker.commit("orders").error() == (403, "ForbiddenException")
+    assert maker.client.delete(maker.table("mine")).status == 204

@@ -1,0 +1,193 @@
+"""The hot reads answer as Django does, with one query, and never from an older state."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.db.backends.utils import CursorWrapper
+
+from lakewarden import asgi
+from lakewarden.authz.database.models import Grant as GrantRow
+from lakewarden.authz.decisions import KNOWN
+from lakewarden.hot import coalescer
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import projects
+from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.conftest import Grant
+from tests.servers.asgi_client import Answer
+
+GZIP = {"accept-encoding": "gzip"}
+
+
+class Counted:
+    """Queries of both kinds since the last look."""
+
+    def __init__(self) -> None:
+        self.shared = 0
+        self.django = 0
+
+    def take(self) -> tuple[int, int]:
+        found = (self.shared, self.django)
+        self.shared = self.django = 0
+        return found
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    counted = Counted()
+    query, execute = coalescer.Coalescer._query, CursorWrapper.execute
+
+    async def counting(self: coalescer.Coalescer, columns: list[list[object]]) -> list[coalescer.Row]:
+        counted.shared += 1
+        return await query(self, columns)
+
+    def executing(self: CursorWrapper, *arguments: Any, **named: Any) -> Any:
+        counted.django += 1
+        return execute(self, *arguments, **named)
+
+    monkeypatch.setattr(coalescer.Coalescer, "_query", counting)
+    monkeypatch.setattr(CursorWrapper, "execute", executing)
+    return counted
+
+
+@pytest.fixture
+def without_hot_routes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [])
+    yield
+    connections.close_all()
+
+
+def _same(first: Answer, second: Answer) -> None:
+    assert (first.status, first.body) == (second.status, second.body)
+    assert {name: value for name, value in first.headers.items() if name != "x-request-id"} == {
+        name: value for name, value in second.headers.items() if name != "x-request-id"
+    }
+
+
+def test_a_warm_load_asks_one_query_and_a_warm_head_too(lake: Lake, queries: Counted) -> None:
+    lake.create_table("orders")
+    lake.client.get(lake.table("orders"), headers=GZIP)
+    queries.take()
+
+    assert lake.client.get(lake.table("orders"), headers=GZIP).status == 200
+    assert queries.take() == (1, 0)
+    assert lake.client.head(lake.table("orders")).status == 204
+    assert queries.take() == (1, 0)
+    assert lake.client.get(lake.table("orders", snapshots="all"), headers=GZIP).status == 200
+    assert queries.take() == (1, 0)
+
+
+def test_a_warm_config_asks_one_query(lake: Lake, queries: Counted) -> None:
+    first = lake.client.get("/catalog/v1/config?warehouse=lake")
+    queries.take()
+
+    second = lake.client.get("/catalog/v1/config?warehouse=LAKE")
+
+    assert queries.take() == (1, 0)
+    assert second.json() == first.json()
+
+
+def test_hot_answers_are_those_of_django(lake: Lake, monkeypatch: pytest.MonkeyPatch, queries: Counted) -> None:
+    lake.create_table("Orders 1+1")
+    urls = [lake.table("orders 1+1"), lake.table("ORDERS 1+1", within="SALES")]
+    for url in urls:
+        lake.client.get(url, headers=GZIP)
+    tag = lake.client.get(urls[0], headers=GZIP).headers["etag"]
+    calls = [(url, GZIP) for url in urls] + [(urls[0], {**GZIP, "if-none-match": f'"x", {tag}'})]
+    queries.take()
+    hot = [lake.client.get(url, headers=headers) for url, headers in calls]
+    assert queries.take() == (3, 0)
+
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [])
+    cold = [lake.client.get(url, headers=headers) for url, headers in calls]
+
+    for first, second in zip(hot, cold, strict=True):
+        _same(first, second)
+    assert [answer.status for answer in hot] == [200, 200, 304]
+
+
+def test_a_commit_is_seen_by_the_next_load(lake: Lake) -> None:
+    lake.create_table("orders")
+    for number in range(20):
+        lake.client.get(lake.table("orders"), headers=GZIP)
+        assert lake.commit("orders", set_properties(number=str(number))).status == 200
+        assert lake.load("orders")["metadata"]["properties"]["number"] == str(number)
+
+
+def test_a_revoked_right_is_gone_with_the_next_request(lake: Lake, grant: Grant) -> None:
+    grant("reader", "select")
+    reader = lake.as_user("reader")
+    lake.create_table("orders")
+    for _ in range(3):
+        assert reader.client.get(lake.table("orders"), headers=GZIP).status == 200
+
+    GrantRow.objects.filter(principal_id="oidc~reader").delete()
+    projects.bump_epoch(DEFAULT_PROJECT_ID)
+
+    assert reader.client.get(lake.table("orders"), headers=GZIP).error() == (404, "NoSuchTableException")
+    assert reader.client.head(lake.table("orders")).status == 404
+    assert reader.client.get("/catalog/v1/config?warehouse=lake").error() == (404, "NoSuchWarehouseException")
+
+
+def test_a_dropped_table_is_gone_with_the_next_request(lake: Lake) -> None:
+    lake.create_table("orders")
+    lake.client.get(lake.table("orders"), headers=GZIP)
+
+    assert lake.client.delete(lake.table("orders")).status == 204
+
+    assert lake.client.get(lake.table("orders"), headers=GZIP).status == 404
+    assert lake.client.head(lake.table("orders")).status == 404
+
+
+def test_a_table_that_takes_a_dropped_ones_name_is_another(lake: Lake) -> None:
+    lake.create_table("orders")
+    first = lake.client.get(lake.table("orders"), headers=GZIP).headers["etag"]
+    lake.client.delete(lake.table("orders"))
+    lake.create_table("orders")
+
+    answer = lake.client.get(lake.table("orders"), headers={**GZIP, "if-none-match": first})
+
+    assert answer.status == 200
+    assert answer.headers["etag"] != first
+
+
+@pytest.mark.parametrize("name", ["", "%00", "a%1Fb", "%ff", "%F0%9F%A6%86"])
+def test_odd_names_are_missing_not_errors(lake: Lake, name: str) -> None:
+    path = f"/catalog/v1/{lake.warehouse_id}/namespaces/sales/tables/{name}"
+
+    assert lake.client.get(path, headers=GZIP).status in {400, 404}
+
+
+def test_concurrent_loads_share_queries(lake: Lake, queries: Counted) -> None:
+    lake.create_table("orders")
+    lake.client.get(lake.table("orders"), headers=GZIP)
+    queries.take()
+    start = threading.Barrier(16)
+
+    def load(_: int) -> int:
+        start.wait(10)
+        return lake.client.get(lake.table("orders"), headers=GZIP).status
+
+    with ThreadPoolExecutor(16) as pool:
+        statuses = list(pool.map(load, range(16)))
+
+    assert statuses == [200] * 16
+    shared, django = queries.take()
+    assert django == 0
+    assert shared <= 16
+
+
+def test_without_the_decision_known_django_decides(lake: Lake, queries: Counted) -> None:
+    lake.create_table("orders")
+    lake.client.get(lake.table("orders"), headers=GZIP)
+    KNOWN.clear()
+    queries.take()
+
+    assert lake.client.get(lake.table("orders"), headers=GZIP).status == 200
+
+    shared, django = queries.take()
+    assert shared == 1
+    assert django > 0
