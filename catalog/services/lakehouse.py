@@ -14,11 +14,9 @@ DEFAULT_NAME = "default"
 
 def find_warehouse_id() -> UUID | None:
     """The default project's warehouse named `default`, else its only one; None when there is none or a choice."""
-    rows = Warehouse.objects.filter(project_id=DEFAULT_PROJECT_ID)
-    found = dict(rows.values_list("name_key", "id"))
-    if len(found) == 1:
-        return next(iter(found.values()))
-    return found.get(match_key(DEFAULT_NAME))
+    ids = Warehouse.objects.filter(project_id=DEFAULT_PROJECT_ID).values_list("id", flat=True)
+    found = list(ids.filter(name_key=match_key(DEFAULT_NAME)) or ids[:2])
+    return found[0] if len(found) == 1 else None
 
 
 def all_namespaces(granted: Granted[Warehouse], page: Page) -> tuple[list[list[str]], str | None]:

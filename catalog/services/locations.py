@@ -21,9 +21,8 @@ MAX_NAME_BYTES = 255  # of a folder
 
 
 def default_location(namespace: Namespace, tabular_id: UUID) -> str:
-    """Below the namespace's own `location` when it has one, else below the warehouse's; never reused."""
-    base = namespace.properties.get("location")
-    return f"{inside(namespace.warehouse, base) if base else namespace.warehouse.location}/{tabular_id}"
+    """Below the namespace's own location; never reused."""
+    return f"{namespace.properties['location']}/{tabular_id}"
 
 
 def inside(warehouse: Warehouse, location: str) -> str:

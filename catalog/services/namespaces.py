@@ -9,6 +9,7 @@ from django.utils import timezone
 from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
+from catalog.services import locations
 from lakewarden import backends
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
@@ -35,8 +36,9 @@ def create(
 ) -> Namespace:
     """Create the namespace `path`, whose parent (or warehouse, for a top one) is granted.
 
-    The caller becomes its owner. Raises InvalidArgument for a name that cannot be, AlreadyExists when it is there
-    (without regard to case).
+    The caller becomes its owner. Its property `location`, below which its tables will lie, is the one given or a new
+    one, and stays. Raises InvalidArgument for a name that cannot be or a location outside the warehouse, AlreadyExists
+    when it is there (without regard to case).
     """
     _check_path(path)
     check_properties(properties)
@@ -44,6 +46,8 @@ def create(
     warehouse = above.warehouse if above else parent.target
     assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
     identifier = new_id()
+    given = properties.get("location")
+    location = locations.inside(warehouse, given) if given else f"{warehouse.location}/{identifier}"
     namespace = Namespace(
         id=identifier,
         warehouse=warehouse,
@@ -52,7 +56,7 @@ def create(
         path_key=path_key(path),
         name_key=match_key(path[-1]),
         lineage=[*(above.lineage if above else []), identifier],
-        properties=dict(properties),
+        properties={**properties, "location": location},
     )
     try:
         with changing():
@@ -96,6 +100,9 @@ def update_properties(
     if both:
         raise Unprocessable(f"Invalid property changes: {', '.join(both)} is both removed and updated")
     check_properties(updates)
+    fixed = granted.target.properties.get("location")
+    if "location" in removals or updates.get("location", fixed) != fixed:
+        raise InvalidArgument(f"The location of namespace {granted.target} cannot be changed or removed: it is {fixed}")
     with changing():
         namespace = Namespace.objects.select_for_update(of=("self",)).filter(id=granted.target.id).first()
         if namespace is None:

@@ -23,6 +23,11 @@ from tests.servers.trino import start as start_trino
 _numbers = count(1)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # pyspark leaves the socket of each collected result to the garbage collector
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[DevServer]:
     with start_dev() as running:

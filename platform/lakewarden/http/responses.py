@@ -28,12 +28,13 @@ def no_content(*, status: int = 204) -> HttpResponse:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether `Accept-Encoding` allows gzip (RFC 9110, 12.5.3)."""
+    """Whether `Accept-Encoding` allows gzip (RFC 9110, 12.5.3): by its name, else by `*`."""
+    weights: dict[str, str] = {}
     for part in accept_encoding.lower().split(","):
         coding, _, weight = part.partition(";")
-        if coding.strip() in {"gzip", "x-gzip", "*"}:
-            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False
+        weights[coding.strip().removeprefix("x-")] = weight.replace(" ", "")
+    weight = weights.get("gzip", weights.get("*", "q=0"))
+    return weight not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 
 
 def compress(response: HttpResponse, accept_encoding: str) -> None:

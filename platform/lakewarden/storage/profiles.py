@@ -56,11 +56,10 @@ def parse_profile(value: object) -> StorageProfile:
 
 def local_path(location: str) -> str:
     """The path of `file:///p`, `file:/p`; clients write both. StorageError for any other URI."""
-    for prefix in ("file://", "file:"):
-        if location.startswith(prefix + "/"):
-            path = location[len(prefix) :]
-            # locations are not URL-decoded by engines: a '%' is part of the name
-            if ".." in path.split("/") or "\x00" in path or ".." in unquote(path).split("/"):
-                raise StorageError(f"{location} holds '..'")
-            return path
-    raise StorageError(f"{location} is not a file:// location")
+    path = location.removeprefix("file:").removeprefix("//")
+    if not location.startswith("file:") or not path.startswith("/"):
+        raise StorageError(f"{location!r} is not a file:// location")
+    # locations are not URL-decoded by engines: a '%' is part of the name
+    if ".." in path.split("/") or "\x00" in path or ".." in unquote(path).split("/"):
+        raise StorageError(f"{location!r} holds '..' or U+0000")
+    return path

@@ -29,21 +29,22 @@ def filled(lake: Lake) -> Lake:
 def test_a_body_that_is_not_what_the_route_takes(filled: Lake, route: str) -> None:
     before = AuditEntry.objects.count()
     bodies = [
-        *(b"", b"{", b'{"a":', b"nonsense", b"\xff\xfe\x00", b'{"name": "\xff"}', b"\x00", b"{}{}"),
-        *(b"null", b"true", b"7", b'"text"', b"[]", b"[[]]", b'{"": null}'),
+        *(b"", b"{", b'{"a":', b"nonsense", b"\xff\xfe\x00", b"\x00", b"{}{}"),
+        *(b"null", b"true", b"7", b'"text"', b"[]", b"[[]]"),
         b"[" * 200_000 + b"]" * 200_000,
         b'{"a":' * 200_000 + b"1" + b"}" * 200_000,
     ]
     for body in bodies:
         answer = filled.client.post(url(filled, route), body=body)
-        if not ("properties" in route and body == b'{"": null}'):
-            assert answer.error() == (400, "BadRequestException"), body[:40]
+        assert answer.error() == (400, "BadRequestException"), body[:40]
     for member in CASES[route].body:
+        wrong: Any
         for wrong in (7, True, "text", None, [7], {"a": 7}, [{"a": []}], 10**400):
             answer = filled.client.post(url(filled, route), json={**CASES[route].body, member: wrong})
             assert answer.status < 500, (member, wrong)
-    assert all(entry.action in {"createNamespace", "updateNamespaceProperties", "createTable", "createView"}
-               for entry in AuditEntry.objects.order_by("id")[before:])
+    # what is wrong in a member that nobody reads, or is left out, may succeed
+    recorded = set(AuditEntry.objects.order_by("id")[before:].values_list("action", flat=True))
+    assert recorded <= {"createNamespace", "updateNamespaceProperties", "createTable", "createView"}
 
 
 def test_a_body_beyond_the_limit(lake: Lake) -> None:
@@ -67,7 +68,9 @@ def test_a_prefix_that_is_no_warehouse(lake: Lake, prefix: str) -> None:
         assert answer.error() == (404, "NoSuchWarehouseException")
 
 
-@pytest.mark.parametrize("path", ["", "/", "/x", "/{id}", "/{id}/nothing", "/{id}/namespaces/sales/tables/a/b/c", "/{id}//namespaces"])
+@pytest.mark.parametrize(
+    "path", ["", "/", "/x", "/{id}", "/{id}/nothing", "/{id}/namespaces/sales/tables/a/b/c", "/{id}//namespaces"]
+)
 def test_an_unknown_route_is_said_in_our_shape(lake: Lake, path: str) -> None:
     answer = lake.client.get("/catalog/v1" + path.format(id=lake.warehouse_id))
     assert answer.error() == (404, "NoSuchRouteException")
@@ -131,10 +134,13 @@ def test_a_deeply_nested_schema_is_refused(lake: Lake) -> None:
     assert lake.create_table("orders", schema=type_).error() == (400, "BadRequestException")
 
 
-def test_a_schema_of_ten_thousand_columns(lake: Lake) -> None:
+def test_a_schema_of_ten_thousand_columns_is_too_wide_and_one_less_is_not(lake: Lake) -> None:
     fields = [{"id": n, "name": f"column {n}", "required": False, "type": "string"} for n in range(10_000)]
-    told = lake.create_table("wide", schema={"type": "struct", "fields": fields}).json()
-    assert told["metadata"]["last-column-id"] == 10_000
+    refused = lake.create_table("wide", schema={"type": "struct", "fields": fields})
+    assert refused.error() == (400, "BadRequestException")
+    assert "10000" in refused.message()
+    told = lake.create_table("wide", schema={"type": "struct", "fields": fields[1:]}).json()
+    assert told["metadata"]["last-column-id"] == 9_999
 
 
 def test_unknown_members_of_a_request_are_ignored(lake: Lake) -> None:

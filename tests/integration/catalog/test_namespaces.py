@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from catalog.models import Namespace
+from tenants.models import Warehouse
 from tests.integration.catalog.conftest import Recorded
 from tests.integration.catalog.lake import Lake
 
@@ -33,13 +34,43 @@ def names(lake: Lake, **query: str) -> list[list[str]]:
 
 def test_create_and_load(lake: Lake, recorded: Recorded) -> None:
     created = lake.create_namespace("hr", properties={"owner": "eve"})
-    assert created.json() == {"namespace": ["hr"], "properties": {"owner": "eve"}}
+    location = created.json()["properties"]["location"]
+    assert created.json()["namespace"] == ["hr"]
+    assert created.json()["properties"] == {"owner": "eve", "location": location}
+    assert location == f"{lake_location(lake)}/{Namespace.objects.get(path=['hr']).id}"
     assert lake.client.get(lake.namespace("hr")).json() == created.json()
     assert recorded() == ["createNamespace"]
 
 
-def test_properties_are_empty_when_none_were_given(lake: Lake) -> None:
-    assert lake.client.get(lake.namespace("sales")).json() == {"namespace": ["sales"], "properties": {}}
+def test_only_the_location_is_told_when_no_properties_were_given(lake: Lake) -> None:
+    told = lake.client.get(lake.namespace("sales")).json()
+    assert told["namespace"] == ["sales"]
+    assert list(told["properties"]) == ["location"]
+
+
+def test_tables_lie_below_the_location_of_their_namespace(lake: Lake) -> None:
+    mine = f"{lake_location(lake)}/mine"
+    lake.create_namespace("hr", properties={"location": mine + "/"})
+    assert lake.client.get(lake.namespace("hr")).json()["properties"]["location"] == mine
+    lake.create_table("people", within="hr")
+    assert lake.load("people", within="hr")["metadata"]["location"].startswith(mine + "/")
+
+
+def test_a_location_outside_the_warehouse_is_refused(lake: Lake) -> None:
+    answer = lake.create_namespace("hr", properties={"location": "file:///elsewhere"})
+    assert answer.error() == (400, "IllegalArgumentException")
+    assert "not inside the warehouse" in answer.message()
+
+
+@pytest.mark.parametrize("change", [{"removals": ["location"]}, {"updates": {"location": "file:///elsewhere"}}])
+def test_the_location_of_a_namespace_stays(lake: Lake, change: dict[str, object]) -> None:
+    answer = lake.client.post(lake.namespace("sales", "properties"), change)
+    assert answer.error() == (400, "IllegalArgumentException")
+    assert "cannot be changed" in answer.message()
+
+
+def lake_location(lake: Lake) -> str:
+    return Warehouse.objects.get(id=lake.warehouse_id).location
 
 
 def test_nested_namespaces_are_listed_level_by_level(lake: Lake) -> None:
@@ -102,7 +133,7 @@ def test_a_child_is_stored_below_its_parent_as_that_is_written(lake: Lake) -> No
 
 def test_create_existing_is_refused_and_changes_nothing(lake: Lake, recorded: Recorded) -> None:
     assert lake.create_namespace("sales", properties={"a": "b"}).error() == (409, "AlreadyExistsException")
-    assert lake.client.get(lake.namespace("sales")).json()["properties"] == {}
+    assert lake.client.get(lake.namespace("sales")).json()["properties"].keys() == {"location"}
     assert recorded() == []
 
 
@@ -162,7 +193,8 @@ def test_properties_are_updated_removed_and_reported_missing(lake: Lake, recorde
     body = {"removals": ["old", "gone", "old"], "updates": {"change": "4", "new": ""}}
     told = lake.client.post(lake.namespace("hr", "properties"), body).json()
     assert told == {"updated": ["change", "new"], "removed": ["old"], "missing": ["gone"]}
-    assert lake.client.get(lake.namespace("hr")).json()["properties"] == {"keep": "1", "change": "4", "new": ""}
+    kept = lake.client.get(lake.namespace("hr")).json()["properties"]
+    assert {key: value for key, value in kept.items() if key != "location"} == {"keep": "1", "change": "4", "new": ""}
     assert recorded() == ["createNamespace", "updateNamespaceProperties"]
 
 

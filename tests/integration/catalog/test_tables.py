@@ -190,7 +190,7 @@ def test_commit_of_a_staged_create_when_a_view_has_the_name(lake: Lake) -> None:
 
 
 def test_assert_create_stands_alone(lake: Lake) -> None:
-    requirements = [CREATE, {"type": "assert-current-schema-id", "current-schema-id": 0}]
+    requirements: list[dict[str, Any]] = [CREATE, {"type": "assert-current-schema-id", "current-schema-id": 0}]
     assert lake.commit("orders", set_properties(a="b"), requirements=requirements).error()[0] == 400
 
 

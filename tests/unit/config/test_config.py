@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+
+from lakewarden import config
+from lakewarden.config import ConfigError
+from lakewarden.settings import _database
+
+
+def test_without_any_variable_everything_has_its_default() -> None:
+    found = config.read({"PATH": "/bin", "LAKEWARDEN_NOT_OURS": "x"})
+    assert (found.mode, found.server.host, found.server.port) == ("production", "127.0.0.1", 8181)
+    assert found.database.url is None
+    assert found.storage.local_roots == ()
+
+
+def test_names_are_matched_without_case_and_lists_are_split() -> None:
+    found = config.read(
+        {
+            "LAKEWARDEN__Server__PORT": "9000",
+            "LAKEWARDEN__STORAGE__LOCAL_ROOTS": "/a, /b,",
+            "LAKEWARDEN__OPENID__MAIN__ISSUER": "https://issuer.test",
+            "LAKEWARDEN__OPENID__MAIN__AUDIENCE": "one,two",
+        }
+    )
+    assert found.server.port == 9000
+    assert found.storage.local_roots == (Path("/a"), Path("/b"))
+    assert found.openid["main"].audience == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("LAKEWARDEN__SERVER__PROT", "1", "LAKEWARDEN__SERVER__PROT: is not a known setting"),
+        ("LAKEWARDEN__PORT", "1", "LAKEWARDEN__PORT: is not a known setting"),
+        ("LAKEWARDEN__SERVER__PORT", "99999", "LAKEWARDEN__SERVER__PORT"),
+        ("LAKEWARDEN__SERVER__PORT", "many", "LAKEWARDEN__SERVER__PORT"),
+        ("LAKEWARDEN__SERVER", "x", "LAKEWARDEN__SERVER"),
+        ("LAKEWARDEN__MODE", "staging", "LAKEWARDEN__MODE"),
+        ("LAKEWARDEN__STORAGE__LOCAL_ROOTS", "a/b", "'a/b' is not an absolute path"),
+        ("LAKEWARDEN__OPENID__a~b__ISSUER", "https://x", "'a~b'"),
+        ("LAKEWARDEN__OPENID__MAIN__AUDIENCE", "x", "LAKEWARDEN__OPENID__MAIN__ISSUER"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_name(name: str, value: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.read({name: value})
+    assert words in str(caught.value)
+
+
+def test_a_setting_below_a_setting_is_refused() -> None:
+    with pytest.raises(ConfigError, match="goes below a setting"):
+        config.read({"LAKEWARDEN__MODE": "production", "LAKEWARDEN__MODE__X": "1"})
+
+
+def test_every_problem_is_told_at_once_and_no_secret_with_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.read({"LAKEWARDEN__SERVER__PORT": "x", "LAKEWARDEN__MODE": "y", "LAKEWARDEN__DATABASE__URI": "hush"})
+    assert str(caught.value).count("\n") == 2
+    assert "hush" not in str(caught.value)
+
+
+def test_the_database_url_is_taken_apart_with_its_escapes() -> None:
+    url = "postgresql://us%40er:p%3Aw@db.test:5433/na%2Fme?sslmode=require&host=/run/pg"
+    found = _database(config.read({"LAKEWARDEN__DATABASE__URL": url}).database)
+    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("us@er", "p:w", "na/me")
+    assert (found["HOST"], found["PORT"]) == ("/run/pg", 5433)
+    assert found["OPTIONS"]["sslmode"] == "require"
+    assert found["CONN_HEALTH_CHECKS"]
+
+
+def test_secrets_are_not_shown() -> None:
+    found = config.read({"LAKEWARDEN__DATABASE__URL": "postgresql://u:hush@h/d"})
+    assert "hush" not in repr(found)
