@@ -267,16 +267,19 @@ def test_directory_that_cannot_be_written_is_refused_to_a_plain_user(open_dir: P
     closed.mkdir(mode=0o755)
     if os.geteuid() != 0:
         closed.chmod(0o555)
-    lent = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    done = subprocess.run(
-        [*COMMAND, "--data-dir", str(closed / "data"), "--ready-file", str(open_dir / "ready.json")],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-        **lent,  # type: ignore[call-overload]
-    )
+    # everything is loaded first: the interpreter itself may lie where the other user cannot go
+    program = f"""
+import os, sys
+from pathlib import Path
+from lakewarden.embedded.dev import run
+from lakewarden.embedded.options import DevOptions
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+sys.exit(run(DevOptions(data_dir=Path({str(closed / "data")!r}), ready_file=Path({str(open_dir / "ready.json")!r}))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 1
     assert done.stderr == (
         f"Error: {closed / 'data'} cannot be used: Permission denied. "
