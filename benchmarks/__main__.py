@@ -15,12 +15,14 @@ from benchmarks.options import Options, parse
 from benchmarks.runner import Bench, run_all
 from benchmarks.scenarios.catalogue import chosen
 from benchmarks.target import Target
+from lakewarden.embedded.signals import interrupting
 
 
 def main() -> int:
     options = parse()
     try:
-        return _measure(options)
+        with interrupting():  # TERM too stops the server that was started, and removes its directory
+            return _measure(options)
     except BenchmarkError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1

@@ -33,6 +33,8 @@ def parse(arguments: list[str] | None = None) -> Options:
         parser.error("--uri needs --warehouse: the name that a client would configure")
     if given.uri is not None and given.ready_file is not None:
         parser.error("--uri and --ready-file both name a server: give one of them")
+    if given.json is not None and not given.json.absolute().parent.is_dir():
+        parser.error(f"--json {given.json}: its directory does not exist")
     if given.uri is None and (given.warehouse or given.token or given.server_pid or given.postgres_pid):
         parser.error("--warehouse, --token, --server-pid and --postgres-pid belong to --uri")
     return given

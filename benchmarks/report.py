@@ -52,7 +52,7 @@ def as_text(results: list[Result], not_served: dict[str, str]) -> str:
     ledgers = [each for each in results if each.scenario in {"commit-apart", "commit-contended"}]
     if ledgers and not wrong:
         acknowledged = sum(one.good for each in ledgers for one in each.rounds)
-        lines.append(f"Ledger: {acknowledged} measured commits, nothing lost, nothing doubled")
+        lines.append(f"Ledger: {acknowledged} measured commits and those around them: nothing lost, nothing doubled")
     return "\n".join([*lines, *wrong, "", *_budgets(table)])
 
 

@@ -38,7 +38,7 @@ class MetricsReportsEndpoint(Endpoint):
             "next-page-token": next_token(last) if last is not None else None,
         }
         # the standard library's encoder, as numbers of a report may be larger than 64 bits
-        return json_bytes(json.dumps(told, ensure_ascii=False).encode())
+        return json_bytes(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _plain(report: MetricsReport) -> dict[str, object]:

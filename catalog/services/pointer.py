@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
@@ -38,13 +39,14 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NewMetadata:
-    """Metadata that has been computed and shall become the state; `obsolete` files are removed once it is."""
+    """Metadata that shall become the state, written to `file`; `obsolete` files are removed once it is."""
 
     uuid: str
     location: str
     encoded: bytes
     properties: dict[str, str]
     obsolete: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +110,24 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
     results = list(bases)
     warehouse = bases[0].tabular.namespace.warehouse
     with metadata_files.discarding(warehouse, written):
-        changes: list[tuple[int, NewMetadata, str]] = []
+        changes: list[tuple[int, NewMetadata, Document]] = []
         for index, (one, base) in enumerate(zip(commits, bases, strict=True)):
             new = one.compute(base)
             if new is not None:
                 # the row keeps one form of a location, however the client writes it: overlaps are found by it
                 new = replace(new, location=locations.inside(warehouse, new.location))
-                changes.append((index, new, _write(base, new)))
-                written.append(changes[-1][2])
+                written.append(_write(base, new))
+                new = replace(new, file=written[-1])
+                changes.append((index, new, pack(new.file, new.encoded)))
         with changing():
             ordered = sorted(changes, key=lambda change: bases[change[0]].tabular.id)
             if any(new.location != bases[index].tabular.location for index, new, _ in ordered):
                 # rows before locations, as everywhere: two commits never wait for each other in a circle
                 for index, _, _ in ordered:
                     lock_row(bases[index].tabular)
-            for index, new, file in ordered:
+            for index, new, document in ordered:
                 one = commits[index]
-                results[index] = _swap(bases[index], new, file, one.granted.context, one.event)
+                results[index] = _swap(bases[index], new, document, one.granted.context, one.event)
                 if obsolete := _own(new.obsolete, results[index].tabular):
                     transaction.on_commit(partial(metadata_files.discard, warehouse, obsolete))
             also()
@@ -143,7 +146,7 @@ def _write(base: Stored, new: NewMetadata) -> str:
     )
 
 
-def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext, event: str) -> Stored:
+def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestContext, event: str) -> Stored:
     """Move the pointer from `base` to `new`, part of a transaction; _LostRace when somebody else was first."""
     tabular = base.tabular
     if new.location != tabular.location:
@@ -155,17 +158,22 @@ def _swap(base: Stored, new: NewMetadata, written: str, context: RequestContext,
             version=F("version") + 1,
             uuid=UUID(new.uuid),
             location=new.location,
-            metadata_location=written,
+            metadata_location=new.file,
             updated_at=timezone.now(),
         )
     )
     if not moved:
         raise _LostRace(f"Another commit changed {tabular} first")
-    document = pack(written, new.encoded)
     TabularDocument.objects.filter(tabular_id=tabular.id).update(
         version=tabular.version + 1, content=document.content, crc=document.crc, length=document.length
     )
-    after = Tabular.objects.select_related("namespace__warehouse").get(id=tabular.id)
+    after = copy(tabular)
+    after.version, after.uuid, after.location, after.metadata_location = (
+        tabular.version + 1,
+        UUID(new.uuid),
+        new.location,
+        new.file,
+    )
     record_change(event, after, context)
     stored = Stored(after, document)
     transaction.on_commit(partial(_keep_recent, stored))

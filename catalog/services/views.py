@@ -30,10 +30,7 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
     target = namespace.target
     tabulars.check_free(target, request.name, _VIEW)
     identifier = new_id()
-    if request.location is None:
-        location = locations.default_location(target, identifier)
-    else:
-        location = request.location
+    location = locations.default_location(target, identifier) if request.location is None else request.location
     metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
     return tabulars.insert(
         namespace,

@@ -19,9 +19,8 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
         "PASSWORD": unquote(url.password or ""),
         "HOST": unquote(options.pop("host", url.hostname or "")),
         "PORT": url.port or "",
-        # one connection a thread, for as long as it works; it is checked when a request starts
+        # one connection a thread, for as long as it works: see lakewarden.database
         "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {"connect_timeout": settings.connect_timeout_s, "application_name": "lakewarden", **options},
     }
 

@@ -5,8 +5,10 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import count
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -21,6 +23,21 @@ from tests.servers.trino import TrinoServer
 from tests.servers.trino import start as start_trino
 
 _numbers = count(1)
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Sql:
+    """An engine as a test speaks to it: `{ns}` of a statement is the test's namespace, `{name}` a value given by name."""
+
+    execute: Callable[[str], list[Row]]
+    namespace: str
+
+    def __call__(self, statement: str, **values: object) -> list[Row]:
+        for name, value in {**values, "ns": f"lake.{self.namespace}", "namespace": self.namespace}.items():
+            statement = statement.replace("{" + name + "}", str(value))
+        return self.execute(statement)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,8 +117,20 @@ def trino(rest_catalog: catalogs.RestCatalog) -> Iterator[TrinoServer]:
 
 
 @pytest.fixture
-def namespace(server: DevServer, catalog: RestCatalog) -> str:
-    """An empty namespace with a location, where Trino, too, can create tables."""
+def namespace(catalog: RestCatalog) -> str:
+    """An empty namespace."""
     name = f"ns{next(_numbers)}"
-    catalog.create_namespace(name, {"location": f"{server.info.warehouse.location}/{name}"})
+    catalog.create_namespace(name)
     return name
+
+
+@pytest.fixture
+def by_spark(spark: SparkSession, namespace: str) -> Sql:
+    """Statements for Spark; the rows of each are collected as plain tuples."""
+    return Sql(lambda statement: [tuple(row) for row in spark.sql(statement).collect()], namespace)
+
+
+@pytest.fixture
+def by_trino(trino: TrinoServer, namespace: str) -> Sql:
+    """Statements for Trino."""
+    return Sql(trino.run, namespace)

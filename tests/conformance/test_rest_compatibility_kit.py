@@ -13,11 +13,13 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 import urllib3
 
+from tests.conformance.kit_stack import WAREHOUSE
 from tests.conformance.sweeping_proxy import FIXED_PLACES, sweeping
 from tests.servers.lakewarden_server import DevServer, start_dev
 
 KIT = Path(__file__).parents[2].parent / "shared" / "rck" / "run-rck.sh"
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+FOLDER = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 NEEDED = 149
 """What the kit has for catalogs with nested namespaces; eight more of its tests are switched off in the kit itself."""
 
@@ -46,15 +48,21 @@ def token(server: DevServer) -> str:
     return str(json.loads(answer.data)["access_token"])
 
 
+def made_by_us() -> set[Path]:
+    """What the server and the kit make in the warehouse: folders named by ids, and the kit's fixed places."""
+    named = {folder for folder in WAREHOUSE.iterdir() if FOLDER.fullmatch(folder.name)}
+    return named | {place for place in FIXED_PLACES if place.exists()}
+
+
 @pytest.fixture
 def fixed_places() -> Iterator[None]:
-    """Nothing lies where the kit puts tables, neither before nor after."""
+    """Nothing lies where the kit puts tables; after the run, nothing that it made is left."""
+    before = made_by_us()
     for place in FIXED_PLACES:
-        assert not place.exists(), f"{place} is in the kit's way, perhaps from a run that was killed: remove it"
+        assert place not in before, f"{place} is in the kit's way, perhaps from a run that was killed: remove it"
     yield
-    for place in FIXED_PLACES:
-        if place.exists():
-            shutil.rmtree(place)
+    for folder in made_by_us() - before:
+        shutil.rmtree(folder)
 
 
 @pytest.fixture

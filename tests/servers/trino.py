@@ -128,6 +128,7 @@ def _configure(directory: Path, *, uri: str, port: int, catalog: Mapping[str, st
         "query.max-memory-per-node": "300MB",
         "task.concurrency": "2",
         "catalog.management": "static",
+        "failure-detector.enabled": "false",
     }
     _write(directory / "etc" / "config.properties", server)
     _write(catalogs / f"{_CATALOG}.properties", {"connector.name": "iceberg", **catalog})

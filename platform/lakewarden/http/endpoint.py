@@ -5,6 +5,7 @@ from urllib.parse import unquote_plus
 
 from django.http import HttpRequest, HttpResponse
 
+from lakewarden.database import was_stale
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
@@ -32,15 +33,20 @@ class Endpoint:
 
     def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:
         identifier = request_id(request)
-        try:
-            response = self._answer(request, path, identifier)
-        except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
-            response = render_error(error, identifier)
+        response = self._answered(request, path, identifier, again=True)
         response["X-Request-Id"] = identifier
         if response.status_code == MethodNotAllowed.status:
             response["Allow"] = ", ".join(self.allowed())
         compress(response, request.headers.get("accept-encoding", ""))
         return response
+
+    def _answered(self, request: HttpRequest, path: dict[str, str], identifier: str, *, again: bool) -> HttpResponse:
+        try:
+            return self._answer(request, path, identifier)
+        except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
+            if not (again and was_stale(error)):
+                return render_error(error, identifier)
+        return self._answered(request, path, identifier, again=False)
 
     def _answer(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
         method = getattr(self, (request.method or "").lower(), None)

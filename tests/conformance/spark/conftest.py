@@ -1,17 +1,10 @@
-"""For Spark's tests: `run` executes a statement whose `{ns}` is the test's namespace and gives its rows as tuples."""
-
-from collections.abc import Callable
-from typing import Any
+"""For the tests of Spark: `run` is Spark."""
 
 import pytest
-from pyspark.sql import SparkSession
 
-Run = Callable[[str], list[tuple[Any, ...]]]
+from tests.conformance.conftest import Sql
 
 
 @pytest.fixture
-def run(spark: SparkSession, namespace: str) -> Run:
-    def execute(statement: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in spark.sql(statement.replace("{ns}", f"lake.{namespace}")).collect()]
-
-    return execute
+def run(by_spark: Sql) -> Sql:
+    return by_spark

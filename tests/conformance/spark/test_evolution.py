@@ -3,17 +3,17 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.spark.conftest import Run
+from tests.conformance.conftest import Sql
 
 
 @pytest.fixture
-def table(run: Run) -> None:
+def table(run: Sql) -> None:
     run("CREATE TABLE {ns}.t (id INT NOT NULL, name STRING, at TIMESTAMP, s STRUCT<x: INT>) USING iceberg")
     run("INSERT INTO {ns}.t VALUES (1, 'a', TIMESTAMP '2026-01-01 10:00:00', named_struct('x', 5))")
 
 
 @pytest.mark.usefixtures("table")
-def test_columns_are_added_renamed_widened_moved_and_dropped(run: Run) -> None:
+def test_columns_are_added_renamed_widened_moved_and_dropped(run: Sql) -> None:
     run("ALTER TABLE {ns}.t ADD COLUMNS (extra STRING COMMENT 'new' AFTER id, s.y DOUBLE)")
     run("ALTER TABLE {ns}.t RENAME COLUMN name TO title")
     run("ALTER TABLE {ns}.t ALTER COLUMN id TYPE BIGINT")
@@ -30,7 +30,7 @@ def test_columns_are_added_renamed_widened_moved_and_dropped(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_the_partition_spec_evolves_and_old_rows_stay(run: Run) -> None:
+def test_the_partition_spec_evolves_and_old_rows_stay(run: Sql) -> None:
     run("ALTER TABLE {ns}.t ADD PARTITION FIELD bucket(8, id) AS shard")
     run("ALTER TABLE {ns}.t ADD PARTITION FIELD month(at)")
     run("INSERT INTO {ns}.t VALUES (2, 'b', TIMESTAMP '2026-02-01 10:00:00', NULL)")
@@ -43,7 +43,7 @@ def test_the_partition_spec_evolves_and_old_rows_stay(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_the_write_order_and_identifier_fields_are_kept(run: Run) -> None:
+def test_the_write_order_and_identifier_fields_are_kept(run: Sql) -> None:
     run("ALTER TABLE {ns}.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY name DESC NULLS LAST, id")
     run("ALTER TABLE {ns}.t SET IDENTIFIER FIELDS id")
     properties = dict(run("SHOW TBLPROPERTIES {ns}.t"))
@@ -55,7 +55,7 @@ def test_the_write_order_and_identifier_fields_are_kept(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_properties_are_set_and_unset(run: Run) -> None:
+def test_properties_are_set_and_unset(run: Sql) -> None:
     run("ALTER TABLE {ns}.t SET TBLPROPERTIES ('a.b' = 'ü', 'write.parquet.compression-codec' = 'zstd')")
     run("COMMENT ON TABLE {ns}.t IS 'told'")
     assert dict(run("SHOW TBLPROPERTIES {ns}.t"))["a.b"] == "ü"
@@ -65,19 +65,19 @@ def test_properties_are_set_and_unset(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_table_is_renamed_within_the_catalog(run: Run, spark: SparkSession, namespace: str) -> None:
+def test_a_table_is_renamed_within_the_catalog(run: Sql, spark: SparkSession, namespace: str) -> None:
     # the new name never holds the catalog: Spark would take it for a namespace
     run("CREATE NAMESPACE {ns}.other")
-    run(f"ALTER TABLE {{ns}}.t RENAME TO {namespace}.other.moved")
+    run("ALTER TABLE {ns}.t RENAME TO {namespace}.other.moved")
     assert run("SELECT id, name FROM {ns}.other.moved") == [(1, "a")]
     assert not spark.catalog.tableExists(f"lake.{namespace}.t")
 
 
 @pytest.mark.usefixtures("table")
-def test_an_old_table_is_upgraded_step_by_step(run: Run) -> None:
+def test_an_old_table_is_upgraded_step_by_step(run: Sql) -> None:
     run("CREATE TABLE {ns}.old USING iceberg TBLPROPERTIES ('format-version' = '1') AS SELECT id, name FROM {ns}.t")
     for version in ("2", "3"):
-        run(f"ALTER TABLE {{ns}}.old SET TBLPROPERTIES ('format-version' = '{version}')")
+        run("ALTER TABLE {ns}.old SET TBLPROPERTIES ('format-version' = '{version}')", version=version)
         assert dict(run("SHOW TBLPROPERTIES {ns}.old"))["format-version"] == version
-        run(f"INSERT INTO {{ns}}.old VALUES ({version}, 'v{version}')")
+        run("INSERT INTO {ns}.old VALUES ({version}, 'v{version}')", version=version)
     assert run("SELECT * FROM {ns}.old ORDER BY id") == [(1, "a"), (2, "v2"), (3, "v3")]

@@ -2,23 +2,23 @@
 
 import pytest
 
-from tests.conformance.spark.conftest import Run
+from tests.conformance.conftest import Sql
 
 V3 = "TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read')"
 
 
 @pytest.fixture
-def table(run: Run) -> None:
-    run(f"CREATE TABLE {{ns}}.t (id BIGINT, name STRING) USING iceberg {V3}")
+def table(run: Sql) -> None:
+    run("CREATE TABLE {ns}.t (id BIGINT, name STRING) USING iceberg {V3}", V3=V3)
     run("INSERT INTO {ns}.t SELECT id, CAST(id AS STRING) FROM range(0, 4, 1, 1)")
 
 
-def lineage(run: Run) -> list[tuple[int, int, int]]:
+def lineage(run: Sql) -> list[tuple[int, int, int]]:
     return [(a, b, c) for a, b, c in run("SELECT id, _row_id, _last_updated_sequence_number FROM {ns}.t ORDER BY id")]
 
 
 @pytest.mark.usefixtures("table")
-def test_deleted_rows_are_held_in_deletion_vectors(run: Run) -> None:
+def test_deleted_rows_are_held_in_deletion_vectors(run: Sql) -> None:
     run("DELETE FROM {ns}.t WHERE id = 1")
     run("DELETE FROM {ns}.t WHERE id = 2")
     assert run("SELECT id FROM {ns}.t ORDER BY id") == [(0,), (3,)]
@@ -26,7 +26,7 @@ def test_deleted_rows_are_held_in_deletion_vectors(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_row_keeps_its_id_when_it_is_updated(run: Run) -> None:
+def test_a_row_keeps_its_id_when_it_is_updated(run: Sql) -> None:
     assert lineage(run) == [(0, 0, 1), (1, 1, 1), (2, 2, 1), (3, 3, 1)]
     run("UPDATE {ns}.t SET name = 'new' WHERE id = 2")
     assert lineage(run) == [(0, 0, 1), (1, 1, 1), (2, 2, 2), (3, 3, 1)]
@@ -37,15 +37,15 @@ def test_a_row_keeps_its_id_when_it_is_updated(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_rewriting_keeps_row_ids(run: Run, namespace: str) -> None:
+def test_rewriting_keeps_row_ids(run: Sql, namespace: str) -> None:
     run("DELETE FROM {ns}.t WHERE id = 0")
     before = lineage(run)
-    run(f"CALL lake.system.rewrite_data_files(table => '{namespace}.t', options => map('rewrite-all', 'true'))")
+    run("CALL lake.system.rewrite_data_files(table => '{namespace}.t', options => map('rewrite-all', 'true'))")
     assert lineage(run) == before
 
 
-def test_variants_are_written_read_and_deleted_by(run: Run) -> None:
-    run(f"CREATE TABLE {{ns}}.v (id INT, data VARIANT) USING iceberg {V3}")
+def test_variants_are_written_read_and_deleted_by(run: Sql) -> None:
+    run("CREATE TABLE {ns}.v (id INT, data VARIANT) USING iceberg {V3}", V3=V3)
     run(
         """INSERT INTO {ns}.v SELECT 1, parse_json('{"a": [1, {"b": "x"}]}') UNION ALL SELECT 2, parse_json('"text"')"""
     )
@@ -56,7 +56,7 @@ def test_variants_are_written_read_and_deleted_by(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_lineage_starts_when_a_table_is_upgraded(run: Run) -> None:
+def test_lineage_starts_when_a_table_is_upgraded(run: Sql) -> None:
     run("DROP TABLE {ns}.t")
     run("CREATE TABLE {ns}.t (id BIGINT) USING iceberg TBLPROPERTIES ('format-version' = '2')")
     run("INSERT INTO {ns}.t VALUES (1)")

@@ -4,10 +4,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
-from tests.conformance.spark.conftest import Run
+from tests.conformance.conftest import Sql
 
 
-def test_a_namespace_is_created_described_changed_and_dropped(run: Run, namespace: str) -> None:
+def test_a_namespace_is_created_described_changed_and_dropped(run: Sql, namespace: str) -> None:
     run("CREATE NAMESPACE {ns}.inner COMMENT 'a test' WITH DBPROPERTIES ('a' = '1', 'b' = '2')")
     assert run("SHOW NAMESPACES IN {ns}") == [(f"{namespace}.inner",)]
     told = dict(run("DESCRIBE NAMESPACE EXTENDED {ns}.inner"))
@@ -22,14 +22,14 @@ def test_a_namespace_is_created_described_changed_and_dropped(run: Run, namespac
     assert run("SHOW NAMESPACES IN {ns}") == []
 
 
-def test_a_namespace_with_a_table_is_not_dropped(run: Run) -> None:
+def test_a_namespace_with_a_table_is_not_dropped(run: Sql) -> None:
     run("CREATE TABLE {ns}.t (id INT) USING iceberg")
     with pytest.raises(Py4JJavaError, match="NamespaceNotEmptyException"):
         run("DROP NAMESPACE {ns}")
     assert run("SHOW TABLES IN {ns}")
 
 
-def test_what_is_missing_is_told(run: Run) -> None:
+def test_what_is_missing_is_told(run: Sql) -> None:
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         run("SELECT * FROM {ns}.none")
     with pytest.raises(Py4JJavaError, match="NoSuchNamespaceException"):

@@ -2,24 +2,26 @@
 
 import pytest
 
-from tests.conformance.spark.conftest import Run
+from tests.conformance.conftest import Sql
 
 MODES = ("copy-on-write", "merge-on-read")
 ALL = "SELECT * FROM {ns}.t ORDER BY id"
 
 
-def create(run: Run, mode: str, *, version: int = 2) -> None:
+def create(run: Sql, mode: str, *, version: int = 2) -> None:
     modes = ", ".join(f"'write.{verb}.mode' = '{mode}'" for verb in ("delete", "update", "merge"))
     run(
         "CREATE TABLE {ns}.t (id BIGINT, part STRING, n INT) USING iceberg PARTITIONED BY (part) "
-        f"TBLPROPERTIES ('format-version' = '{version}', {modes})"
+        "TBLPROPERTIES ('format-version' = '{version}', {modes})",
+        version=version,
+        modes=modes,
     )
     run("INSERT INTO {ns}.t VALUES (1, 'a', 10), (2, 'a', 20), (3, 'b', 30), (4, 'b', 40)")
 
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("mode", MODES)
-def test_merge_updates_deletes_and_inserts_at_once(run: Run, mode: str, version: int) -> None:
+def test_merge_updates_deletes_and_inserts_at_once(run: Sql, mode: str, version: int) -> None:
     create(run, mode, version=version)
     run("""
         MERGE INTO {ns}.t USING (SELECT * FROM VALUES (1, 'a', 0), (3, 'b', 0), (5, 'c', 50) AS v (id, part, n)) AS s ON t.id = s.id
@@ -32,7 +34,7 @@ def test_merge_updates_deletes_and_inserts_at_once(run: Run, mode: str, version:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_update_and_delete_reach_the_rows_they_name(run: Run, mode: str) -> None:
+def test_update_and_delete_reach_the_rows_they_name(run: Sql, mode: str) -> None:
     create(run, mode)
     run("UPDATE {ns}.t SET n = -n WHERE id IN (1, 4)")
     run("DELETE FROM {ns}.t WHERE id = 2")
@@ -42,7 +44,7 @@ def test_update_and_delete_reach_the_rows_they_name(run: Run, mode: str) -> None
     assert (delete_files > 0) == (mode == "merge-on-read")
 
 
-def test_overwrite_replaces_the_partition_that_is_written(run: Run) -> None:
+def test_overwrite_replaces_the_partition_that_is_written(run: Sql) -> None:
     create(run, "copy-on-write")
     run("INSERT OVERWRITE {ns}.t PARTITION (part = 'a') SELECT 9L, 90")
     assert run(ALL) == [(3, "b", 30), (4, "b", 40), (9, "a", 90)]
@@ -50,7 +52,7 @@ def test_overwrite_replaces_the_partition_that_is_written(run: Run) -> None:
     assert run(ALL) == [(7, "q", 70)]
 
 
-def test_create_table_as_select_and_its_replacement(run: Run) -> None:
+def test_create_table_as_select_and_its_replacement(run: Sql) -> None:
     create(run, "copy-on-write")
     run("CREATE TABLE {ns}.copy USING iceberg PARTITIONED BY (part) AS SELECT * FROM {ns}.t")
     assert run("SELECT count(*), sum(n) FROM {ns}.copy") == [(4, 100)]
@@ -61,7 +63,7 @@ def test_create_table_as_select_and_its_replacement(run: Run) -> None:
     assert run("SELECT * FROM {ns}.copy") == []
 
 
-def test_every_type_comes_back_as_it_was_written(run: Run) -> None:
+def test_every_type_comes_back_as_it_was_written(run: Sql) -> None:
     run("""
         CREATE TABLE {ns}.types USING iceberg AS SELECT
           true AS truth, 9223372036854775807L AS large, CAST(1.5 AS FLOAT) AS single, -0.0D AS double,

@@ -3,29 +3,29 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.spark.conftest import Run
+from tests.conformance.conftest import Sql
 
 
 @pytest.fixture
-def table(run: Run) -> None:
+def table(run: Sql) -> None:
     """Two snapshots: 1; 1, 2."""
     run("CREATE TABLE {ns}.t (id BIGINT) USING iceberg")
     run("INSERT INTO {ns}.t VALUES (1)")
     run("INSERT INTO {ns}.t VALUES (2)")
 
 
-def ids(run: Run, what: str = "{ns}.t") -> list[int]:
-    return [number for (number,) in run(f"SELECT id FROM {what} ORDER BY id")]
+def ids(run: Sql, what: str = "{ns}.t") -> list[int]:
+    return [number for (number,) in run("SELECT id FROM {what} ORDER BY id", what=what)]
 
 
-def snapshots(run: Run) -> list[int]:
+def snapshots(run: Sql) -> list[int]:
     return [number for (number,) in run("SELECT snapshot_id FROM {ns}.t.snapshots ORDER BY committed_at")]
 
 
 @pytest.mark.usefixtures("table")
-def test_branches_and_tags_with_retention(run: Run) -> None:
+def test_branches_and_tags_with_retention(run: Sql) -> None:
     first, second = snapshots(run)
-    run(f"ALTER TABLE {{ns}}.t CREATE TAG v1 AS OF VERSION {first} RETAIN 7 DAYS")
+    run("ALTER TABLE {ns}.t CREATE TAG v1 AS OF VERSION {first} RETAIN 7 DAYS", first=first)
     run("ALTER TABLE {ns}.t CREATE BRANCH dev RETAIN 1 DAYS WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 DAYS")
     refs = run(
         "SELECT name, type, snapshot_id, max_reference_age_in_ms, min_snapshots_to_keep, max_snapshot_age_in_ms "
@@ -37,33 +37,35 @@ def test_branches_and_tags_with_retention(run: Run) -> None:
         ("main", "BRANCH", second, None, None, None),
         ("v1", "TAG", first, 7 * day, None, None),
     ]
-    run(f"ALTER TABLE {{ns}}.t REPLACE TAG v1 AS OF VERSION {second}")
+    run("ALTER TABLE {ns}.t REPLACE TAG v1 AS OF VERSION {second}", second=second)
     run("ALTER TABLE {ns}.t DROP TAG v1")
     run("ALTER TABLE {ns}.t DROP BRANCH dev")
     assert [name for (name,) in run("SELECT name FROM {ns}.t.refs")] == ["main"]
 
 
 @pytest.mark.usefixtures("table")
-def test_a_branch_is_written_read_and_fast_forwarded(run: Run, namespace: str) -> None:
+def test_a_branch_is_written_read_and_fast_forwarded(run: Sql, namespace: str) -> None:
     run("ALTER TABLE {ns}.t CREATE BRANCH dev")
     run("INSERT INTO {ns}.t.branch_dev VALUES (3)")
     run("DELETE FROM {ns}.t.branch_dev WHERE id = 1")
     assert ids(run) == [1, 2]
     assert ids(run, "{ns}.t VERSION AS OF 'dev'") == [2, 3]
-    run(f"CALL lake.system.fast_forward('{namespace}.t', 'main', 'dev')")
+    run("CALL lake.system.fast_forward('{namespace}.t', 'main', 'dev')")
     assert ids(run) == [2, 3]
 
 
 @pytest.mark.usefixtures("table")
-def test_time_travel_by_version_and_by_time(run: Run) -> None:
+def test_time_travel_by_version_and_by_time(run: Sql) -> None:
     first, _ = snapshots(run)
-    when = run(f"SELECT CAST(committed_at AS STRING) FROM {{ns}}.t.snapshots WHERE snapshot_id = {first}")[0][0]
+    when = run("SELECT CAST(committed_at AS STRING) FROM {ns}.t.snapshots WHERE snapshot_id = {first}", first=first)[0][
+        0
+    ]
     assert ids(run, f"{{ns}}.t VERSION AS OF {first}") == [1]
     assert ids(run, f"{{ns}}.t TIMESTAMP AS OF '{when}'") == [1]
 
 
 @pytest.mark.usefixtures("table")
-def test_audited_rows_are_published_by_cherry_pick(run: Run, spark: SparkSession, namespace: str) -> None:
+def test_audited_rows_are_published_by_cherry_pick(run: Sql, spark: SparkSession, namespace: str) -> None:
     run("ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
     spark.conf.set("spark.wap.id", "audit-1")
     try:
@@ -72,12 +74,12 @@ def test_audited_rows_are_published_by_cherry_pick(run: Run, spark: SparkSession
         spark.conf.unset("spark.wap.id")
     assert ids(run) == [1, 2]
     ((staged,),) = run("SELECT snapshot_id FROM {ns}.t.snapshots WHERE summary['wap.id'] = 'audit-1'")
-    run(f"CALL lake.system.cherrypick_snapshot('{namespace}.t', {staged})")
+    run("CALL lake.system.cherrypick_snapshot('{namespace}.t', {staged})", staged=staged)
     assert ids(run) == [1, 2, 3]
 
 
 @pytest.mark.usefixtures("table")
-def test_audited_rows_are_published_from_a_branch(run: Run, spark: SparkSession, namespace: str) -> None:
+def test_audited_rows_are_published_from_a_branch(run: Sql, spark: SparkSession, namespace: str) -> None:
     run("ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
     run("ALTER TABLE {ns}.t CREATE BRANCH audit")
     spark.conf.set("spark.wap.branch", "audit")
@@ -87,25 +89,25 @@ def test_audited_rows_are_published_from_a_branch(run: Run, spark: SparkSession,
     finally:
         spark.conf.unset("spark.wap.branch")
     assert ids(run) == [1, 2]
-    run(f"CALL lake.system.fast_forward('{namespace}.t', 'main', 'audit')")
+    run("CALL lake.system.fast_forward('{namespace}.t', 'main', 'audit')")
     assert ids(run) == [1, 2, 3]
 
 
 @pytest.mark.usefixtures("table")
-def test_rollback_and_set_current_snapshot(run: Run, namespace: str) -> None:
+def test_rollback_and_set_current_snapshot(run: Sql, namespace: str) -> None:
     first, second = snapshots(run)
-    run(f"CALL lake.system.rollback_to_snapshot('{namespace}.t', {first})")
+    run("CALL lake.system.rollback_to_snapshot('{namespace}.t', {first})", first=first)
     assert ids(run) == [1]
-    run(f"CALL lake.system.set_current_snapshot('{namespace}.t', {second})")
+    run("CALL lake.system.set_current_snapshot('{namespace}.t', {second})", second=second)
     assert ids(run) == [1, 2]
     history = run("SELECT snapshot_id, is_current_ancestor FROM {ns}.t.history ORDER BY made_current_at")
     assert history == [(first, True), (second, True), (first, True), (second, True)]
 
 
 @pytest.mark.usefixtures("table")
-def test_metadata_tables_can_be_read(run: Run) -> None:
+def test_metadata_tables_can_be_read(run: Sql) -> None:
     counts = {
-        name: run(f"SELECT count(*) FROM {{ns}}.t.{name}")[0][0]
+        name: run("SELECT count(*) FROM {ns}.t.{name}", name=name)[0][0]
         for name in ("snapshots", "history", "files", "manifests", "entries", "partitions", "refs", "all_data_files")
     }
     assert counts == {

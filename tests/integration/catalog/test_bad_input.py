@@ -1,6 +1,7 @@
 """Requests that are wrong in themselves: the right status, our error shape, nothing changed."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from catalog.api.urls import CAPABILITIES
 from lakewarden.audit.models import AuditEntry
 from tests.integration.catalog.lake import SCHEMA, Lake, add_snapshot, set_branch
 from tests.integration.catalog.test_authorization import CASES
+from tests.servers.asgi_client import AsgiClient
 
 POSTS = [each for each in CAPABILITIES if each.startswith("POST ") and CASES[each].body is not None]
 
@@ -139,7 +141,8 @@ def test_a_schema_of_ten_thousand_columns_is_too_wide_and_one_less_is_not(lake: 
     refused = lake.create_table("wide", schema={"type": "struct", "fields": fields})
     assert refused.error() == (400, "BadRequestException")
     assert "10000" in refused.message()
-    told = lake.create_table("wide", schema={"type": "struct", "fields": fields[1:]}).json()
+    quick = replace(lake, client=AsgiClient(lake.client.headers))  # the document's check takes seconds here
+    told = quick.create_table("wide", schema={"type": "struct", "fields": fields[1:]}).json()
     assert told["metadata"]["last-column-id"] == 9_999
 
 
