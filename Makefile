@@ -48,5 +48,5 @@ conformance: setup ## Suites that nobody here wrote
 e2e: setup ## The whole product with real engines
 	$(BIN)/pytest tests/e2e $(ARGS)
 
-bench: setup ## Measurements (programs, never tests)
-	$(BIN)/python -m benchmarks.engine_commit $(ARGS)
+bench: setup ## Measure the catalog against a native yardstick (ARGS="--scenario 'load-*' --clients 8")
+	@$(BIN)/python -m benchmarks $(ARGS)

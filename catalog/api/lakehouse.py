@@ -1,7 +1,8 @@
 """The `/lakehouse/v1` facade: the catalog's routes without a prefix, with the error types and lists of that API.
 
-`/lakehouse/v1/…` is the default project's warehouse named `default`, or its only one; `/lakehouse/w/{warehouse}/v1/…`
-names a warehouse (`<project>/<name>` too). Every rule, right and row is the catalog's: the endpoints are its classes.
+`/lakehouse/v1/…` is the configured warehouse, else the default project's named `default`, or its only one;
+`/lakehouse/w/{warehouse}/v1/…` names a warehouse (`<project>/<name>` too). Every rule, right and row is the catalog's:
+the endpoints are its classes.
 """
 
 import json
@@ -111,8 +112,8 @@ def _warehouse_id(context: RequestContext, path: dict[str, str]) -> str:
 def _only_warehouse_id(context: RequestContext) -> str:
     found = lakehouse.find_warehouse_id()
     missing = NoSuchWarehouse(
-        "The default project has no warehouse named 'default', and not exactly one: "
-        "name a warehouse as in /lakehouse/w/<warehouse>/v1"
+        "There is no default warehouse (LAKEWARDEN__LAKEHOUSE__WAREHOUSE names it, else it is the default project's "
+        "only one): name a warehouse as in /lakehouse/w/<warehouse>/v1"
     )
     if found is None:
         raise missing

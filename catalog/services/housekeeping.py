@@ -1,11 +1,13 @@
 """Periodic tasks of `lakewarden work` that remove what has had its time: metrics reports and idempotency keys."""
 
 import logging
+from datetime import timedelta
 
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
 from catalog.services import metrics
+from lakewarden import config
 from lakewarden.idempotency import records
 
 logger = logging.getLogger(__name__)
@@ -18,8 +20,9 @@ QUEUE = "housekeeping"
 def forget_metrics_reports(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
     """Runs each hour; returns how many reports were past their retention."""
     close_old_connections()  # a worker's thread has its own, which may have died since the last hour
-    removed = metrics.forget_expired(older_than=metrics.RETENTION)
-    logger.info("%d metrics reports were older than %s and are gone", removed, metrics.RETENTION)
+    days = config.current().catalog.metrics_retention_days
+    removed = metrics.forget_expired(older_than=timedelta(days=days))
+    logger.info("%d metrics reports were older than %d days and are gone", removed, days)
     return removed
 
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from catalog.models import Namespace
+from lakewarden import config
 from lakewarden.authz.interface import Granted
 from lakewarden.names import match_key
 from lakewarden.paging import Page
@@ -13,9 +14,15 @@ DEFAULT_NAME = "default"
 
 
 def find_warehouse_id() -> UUID | None:
-    """The default project's warehouse named `default`, else its only one; None when there is none or a choice."""
-    ids = Warehouse.objects.filter(project_id=DEFAULT_PROJECT_ID).values_list("id", flat=True)
-    found = list(ids.filter(name_key=match_key(DEFAULT_NAME)) or ids[:2])
+    """The configured warehouse, else the default project's: the one named `default`, or its only one.
+
+    None when there is none, or a choice.
+    """
+    configured = config.current().lakehouse.warehouse
+    project, _, name = (configured or DEFAULT_NAME).rpartition("/")
+    ids = Warehouse.objects.filter(project_id=project or DEFAULT_PROJECT_ID).values_list("id", flat=True)
+    named = list(ids.filter(name_key=match_key(name)))
+    found = named or ([] if configured else list(ids[:2]))
     return found[0] if len(found) == 1 else None
 
 

@@ -13,7 +13,6 @@ from lakewarden.errors import BadRequest, NoSuchTable
 from lakewarden.paging import Page
 from tenants.models import Warehouse
 
-RETENTION = timedelta(days=30)
 DEFAULT_PAGE_SIZE = 100
 _BATCH = 1000
 

@@ -65,6 +65,20 @@ class StorageConfig(Section):
     )
 
 
+class CatalogConfig(Section):
+    metrics_retention_days: int = Field(
+        30, ge=1, le=36500, description="Days for which scan and commit reports of engines are kept."
+    )
+
+
+class LakehouseConfig(Section):
+    warehouse: str | None = Field(
+        None,
+        description="Warehouse of `/lakehouse` without `/w/…`, as `<name>` in the default project or "
+        "`<project>/<name>`; without it the only one of the default project, or the one named `default`.",
+    )
+
+
 class LogConfig(Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe level that is logged."
@@ -82,6 +96,8 @@ class Config(Section):
     )
     authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
+    catalog: CatalogConfig = Field(default_factory=CatalogConfig)
+    lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
     log: LogConfig = Field(default_factory=LogConfig)
 
     @model_validator(mode="after")

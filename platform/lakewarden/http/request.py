@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from lakewarden import backends, config
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
+from lakewarden.http.codings import unpacked
 from lakewarden.ids import new_id
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """`path` is as it came, percent-encoded, with its query."""
+    """`path` is as it came, percent-encoded, with its query; `body` is without its content coding."""
 
     method: str
     path: str
@@ -32,14 +33,18 @@ class ApiRequest:
 
     @classmethod
     def of(cls, request: HttpRequest, identifier: str) -> Self:
-        """Authenticate `request` and read it. Raises as `authenticated` does."""
+        """Authenticate `request` and read it. Raises as `authenticated` and then `codings.unpacked` do."""
         return cls(
             method=request.method or "",
             path=request.get_full_path(),
             context=authenticated(request, identifier),
             query=request.GET.dict(),
             headers=request.headers,
-            body=request.body,
+            body=unpacked(
+                request.body,
+                request.headers.get("content-encoding", ""),
+                limit=config.current().server.max_body_bytes,
+            ),
             base_uri=base_uri(request),
         )
 

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse
 from django.utils.cache import patch_vary_headers
-from isal import igzip
+
+from lakewarden.http import codings
 
 COMPRESS_FROM = 1400  # bytes: below, one packet carries it anyway
 JSON = "application/json"
@@ -28,13 +29,8 @@ def no_content(*, status: int = 204) -> HttpResponse:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether `Accept-Encoding` allows gzip (RFC 9110, 12.5.3): by its name, else by `*`."""
-    weights: dict[str, str] = {}
-    for part in accept_encoding.lower().split(","):
-        coding, _, weight = part.partition(";")
-        weights[coding.strip().removeprefix("x-")] = weight.replace(" ", "")
-    weight = weights.get("gzip", weights.get("*", "q=0"))
-    return weight not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    """Whether `Accept-Encoding` allows gzip (RFC 9110, 12.5.3)."""
+    return codings.weight(accept_encoding, "gzip") > 0
 
 
 def compress(response: HttpResponse, accept_encoding: str) -> None:
@@ -42,6 +38,7 @@ def compress(response: HttpResponse, accept_encoding: str) -> None:
     if response.has_header("Content-Encoding") or len(response.content) < COMPRESS_FROM:
         return
     patch_vary_headers(response, ["Accept-Encoding"])
-    if accepts_gzip(accept_encoding):
-        response.content = igzip.compress(response.content, 1)
-        response["Content-Encoding"] = "gzip"
+    coding = codings.preferred(accept_encoding)
+    if coding is not None:
+        response.content = codings.packed(response.content, coding)
+        response["Content-Encoding"] = coding

@@ -45,7 +45,7 @@ def check(method: str, path: str, answer: Answer) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert int(answer.headers["content-length"]) == len(answer.body)
     schema = _schema(method, path, answer.status)
-    if answer.headers.get("content-encoding") == "gzip":
+    if "content-encoding" in answer.headers:
         return  # what it unpacks to is compared with the plain answer by the tests that ask for it
     problem = best_match(_validator(schema).iter_errors(json.loads(answer.body)))
     assert problem is None, f"{method} {path} → {answer.status}: {problem.message} at {problem.json_path}"

@@ -11,6 +11,8 @@ from procrastinate.contrib.django import app
 
 from catalog.models import MetricsReport, Tabular
 from catalog.services import housekeeping, metrics
+from lakewarden import config
+from lakewarden.config import CatalogConfig
 from lakewarden.idempotency import records
 from lakewarden.idempotency.models import IdempotencyRecord
 from tests.integration.catalog.lake import Lake
@@ -122,10 +124,14 @@ def test_a_view_has_no_reports(lake: Lake) -> None:
     assert ask(lake, str(Tabular.objects.get().id)).error() == (404, "NoSuchTableException")
 
 
-def test_old_reports_are_forgotten(lake: Lake, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_past_the_configured_days_are_forgotten(
+    lake: Lake, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(metrics, "_BATCH", 2)
+    settings = config.current().model_copy(update={"catalog": CatalogConfig(metrics_retention_days=7)})
+    monkeypatch.setattr(config, "current", lambda: settings)
     send(lake, *(report(number) for number in range(6)))
-    old = timezone.now() - metrics.RETENTION - timedelta(seconds=1)
+    old = timezone.now() - timedelta(days=7, seconds=1)
     MetricsReport.objects.filter(report__contains={"snapshot-id": 5}).update(received_at=timezone.now())
     MetricsReport.objects.exclude(report__contains={"snapshot-id": 5}).update(received_at=old)
     assert housekeeping.forget_metrics_reports(0) == 5

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from catalog.api.urls import CAPABILITIES
+from lakewarden import config
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.actions import ProjectAction, ServerAction
+from lakewarden.config import LakehouseConfig
 from lakewarden.context import RequestContext
 from lakewarden.storage.profiles import parse_profile
 from tenants import access
@@ -242,3 +244,18 @@ def test_among_several_warehouses_one_must_be_named_or_called_default(house: Hou
     chosen = add_warehouse("Default")
     admin = house.as_user("admin")
     assert admin.call("GET", "/config").json()["defaults"]["warehouse"] == chosen.location
+
+
+@pytest.mark.parametrize("name", ["POND", "blue/pond", "blue/nothing", "nothing"])
+def test_the_default_warehouse_may_be_configured(
+    house: House, admin_context: RequestContext, add_warehouse: Add, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    projects.create(access.server(admin_context, ServerAction.CREATE_PROJECT), "Blue", project_id="blue")
+    there = {"POND": add_warehouse("pond"), "blue/pond": add_warehouse("pond", project="blue")}
+    settings = config.current().model_copy(update={"lakehouse": LakehouseConfig(warehouse=name)})
+    monkeypatch.setattr(config, "current", lambda: settings)
+    answer = house.as_user("admin").call("GET", "/config")
+    if name in there:
+        assert answer.json()["defaults"]["warehouse"] == there[name].location
+    else:
+        assert answer.error() == (404, "NoSuchWarehouseException")

@@ -1,0 +1,119 @@
+"""Content codings (RFC 9110, 8.4): packs answers as the client prefers, unpacks request bodies within a bound."""
+
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+
+import zstandard
+from isal import igzip
+
+from lakewarden.errors import BadRequest, PayloadTooLarge
+
+_WINDOW = 8 * 1024 * 1024  # bytes: what RFC 9659 allows zstd over HTTP to ask for
+_SLICE = 256  # bytes: of them zstd makes 8 MiB at most, before the bound is looked at again
+_MAX_CODINGS = 3
+_MAX_MEMBERS = 100  # gzip members or zstd frames one after another
+
+
+@lru_cache(maxsize=256)
+def weights(accept_encoding: str) -> Mapping[str, float]:
+    """The weight of each coding that a client names; what cannot be read has none."""
+    found: dict[str, float] = {}
+    for part in accept_encoding.lower().split(","):
+        coding, _, parameter = part.partition(";")
+        name, _, value = parameter.replace(" ", "").partition("=")
+        try:
+            weight = float(value) if name == "q" else 1.0
+        except ValueError:
+            weight = 0.0
+        found[coding.strip().removeprefix("x-")] = weight if weight > 0 else 0.0
+    return found
+
+
+def weight(accept_encoding: str, coding: str) -> float:
+    """0 for a coding that the client does not accept."""
+    named = weights(accept_encoding)
+    return named.get(coding, named.get("*", 0.0))
+
+
+def preferred(accept_encoding: str) -> str | None:
+    """`zstd` where the client prefers it, else `gzip` where it accepts that, else None."""
+    zstd, gzip = weight(accept_encoding, "zstd"), weight(accept_encoding, "gzip")
+    if zstd > gzip:
+        return "zstd"
+    return "gzip" if gzip > 0 else None
+
+
+def packed(content: bytes, coding: str) -> bytes:
+    if coding == "zstd":
+        return zstandard.ZstdCompressor(level=1).compress(content)
+    return bytes(igzip.compress(content, 1))
+
+
+def unpacked(body: bytes, content_encoding: str, *, limit: int) -> bytes:
+    """A request's body without its codings.
+
+    Raises BadRequest for a coding that is not known or a body that is not in it, PayloadTooLarge for one that unpacks
+    to more than `limit` bytes.
+    """
+    codings = [each.strip().lower().removeprefix("x-") for each in content_encoding.split(",")]
+    codings = [each for each in codings if each not in {"", "identity"}]
+    if not body or not codings:
+        return body
+    if len(codings) > _MAX_CODINGS:
+        raise BadRequest(f"Invalid Content-Encoding: {len(codings)} codings, at most {_MAX_CODINGS} are allowed")
+    for coding in reversed(codings):
+        if coding not in _UNPACK:
+            raise BadRequest(f"Unsupported Content-Encoding {coding[:80]!r}: gzip, zstd or identity is expected")
+        body = _UNPACK[coding](body, limit)
+    return body
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    for _ in range(_MAX_MEMBERS):
+        member = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(member.decompress(body, limit + 1 - size))
+        except zlib.error as error:
+            raise BadRequest(f"The request body is not valid gzip: {error}") from None
+        size += len(parts[-1])
+        if size > limit:
+            raise _too_large(limit)
+        if not member.eof:
+            raise BadRequest("The request body is not valid gzip: it ends too early")
+        body = member.unused_data
+        if not body:
+            return b"".join(parts)
+    raise BadRequest(f"The request body has more than {_MAX_MEMBERS} gzip members")
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = position = 0
+    for _ in range(_MAX_MEMBERS):
+        frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        while not frame.eof:
+            piece = body[position : position + _SLICE]
+            if not piece:
+                raise BadRequest("The request body is not valid zstd: it ends too early")
+            try:
+                parts.append(frame.decompress(piece))
+            except zstandard.ZstdError as error:
+                raise BadRequest(f"The request body is not valid zstd: {error}") from None
+            position += len(piece)
+            size += len(parts[-1])
+            if size > limit:
+                raise _too_large(limit)
+        position -= len(frame.unused_data)
+        if position == len(body):
+            return b"".join(parts)
+    raise BadRequest(f"The request body has more than {_MAX_MEMBERS} zstd frames")
+
+
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The request body is larger than {limit} bytes, unpacked")
+
+
+_UNPACK = {"gzip": _gunzip, "zstd": _unzstd}
