@@ -36,7 +36,7 @@ def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> 
 def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceAction) -> Granted[Namespace]:
     """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is no id."""
     missing = NoSuchNamespace(f"Namespace does not exist: {ref}")
-    found = Namespace.objects.at(_warehouse_id(context, ref.warehouse), ref.path).first()
+    found = Namespace.objects.find(_warehouse_id(context, ref.warehouse), ref.path)
     if found is None:
         raise missing
     return granted(
@@ -52,8 +52,9 @@ def table(context: RequestContext, ref: TabularRef, action: TableAction) -> Gran
 
 def find_table(context: RequestContext, ref: TabularRef, action: TableAction) -> Granted[Tabular] | None:
     """As `table`, but None when there is none of the name (or a view has it)."""
-    rows = Tabular.objects.at(_warehouse_id(context, ref.namespace.warehouse), ref.namespace.path, ref.name)
-    return table(context, ref, action) if rows.filter(kind=Tabular.Kind.TABLE).exists() else None
+    warehouse_id = _warehouse_id(context, ref.namespace.warehouse)
+    found = Tabular.objects.find(warehouse_id, ref.namespace.path, ref.name)
+    return table(context, ref, action) if found is not None and found.kind == Tabular.Kind.TABLE else None
 
 
 def view(context: RequestContext, ref: TabularRef, action: ViewAction) -> Granted[Tabular]:
@@ -98,8 +99,8 @@ def _tabular(
     missing: LakewardenError,
 ) -> Granted[Tabular]:
     warehouse_id = _warehouse_id(context, ref.namespace.warehouse)
-    found = Tabular.objects.at(warehouse_id, ref.namespace.path, ref.name).filter(kind=kind).first()
-    if found is None:
+    found = Tabular.objects.find(warehouse_id, ref.namespace.path, ref.name)
+    if found is None or found.kind != kind:
         raise missing
     return granted(
         context,

@@ -77,7 +77,7 @@ def warehouse(context: RequestContext, warehouse_id: str | UUID, action: Warehou
         key = UUID(str(warehouse_id))
     except ValueError:
         raise missing from None
-    found = Warehouse.objects.select_related("project").filter(id=key).first()
+    found = Warehouse.objects.find(key)
     if found is None:
         raise missing
     return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing, project=found.project)
@@ -90,11 +90,7 @@ def warehouse_named(
     missing = NoSuchWarehouse(f"Warehouse does not exist: {name}")
     # the database holds no NUL, and refuses to look for one
     can_be = PROJECT_ID.fullmatch(project_id) and "\x00" not in name
-    found = (
-        Warehouse.objects.select_related("project").filter(project_id=project_id, name_key=match_key(name)).first()
-        if can_be
-        else None
-    )
+    found = Warehouse.objects.find_named(project_id, match_key(name)) if can_be else None
     if found is None:
         raise missing
     return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing, project=found.project)

@@ -1,13 +1,16 @@
 """A namespace: a path of names below a warehouse."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from lakewarden.names import match_key
+from lakewarden.prepared import Shape, fetch
 from tenants.models import Warehouse
+from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
 
 KEY_SEPARATOR = "\x1f"
 
@@ -18,15 +21,20 @@ def path_key(path: Sequence[str]) -> str:
 
 
 class NamespaceQuerySet(models.QuerySet["Namespace"]):
-    def at(self, warehouse_id: UUID, path: Sequence[str]) -> "NamespaceQuerySet":
-        """The namespace of a path with its warehouse: one row or none."""
+    def find(self, warehouse_id: UUID, path: Sequence[str]) -> "Namespace | None":
+        """The namespace of a path, with its warehouse and project."""
         if any("\x00" in name for name in path):
-            return self.none()  # the database holds no such text, and refuses to look for it
-        return self.select_related("warehouse__project").filter(warehouse_id=warehouse_id, path_key=path_key(path))
+            return None  # the database holds no such text, and refuses to look for it
+        rows = fetch(_FIND, [warehouse_id, path_key(path)])
+        return namespace_of(rows[0]) if rows else None
 
-    def children(self, warehouse_id: UUID, parent: "Namespace | None") -> "NamespaceQuerySet":
-        """Direct children, in the order of their keys."""
-        return self.filter(warehouse_id=warehouse_id, parent=parent).order_by("name_key")
+    def child_paths(
+        self, warehouse_id: UUID, parent_id: UUID | None, *, after: str, limit: int | None
+    ) -> list[tuple[list[str], str]]:
+        """(path, name key) of the direct children behind the key `after`, in the order of their keys."""
+        if parent_id is None:
+            return fetch(_TOP, [warehouse_id, after, limit])
+        return fetch(_CHILDREN, [warehouse_id, parent_id, after, limit])
 
 
 class Namespace(models.Model):
@@ -51,3 +59,29 @@ class Namespace(models.Model):
 
     def __str__(self) -> str:
         return ".".join(self.path)
+
+
+NAMESPACE = Shape(Namespace, "n")
+
+
+def namespace_of(values: Sequence[Any]) -> Namespace:
+    """The namespace of the values of COLUMNS."""
+    found = NAMESPACE.instance(values[: len(NAMESPACE)])
+    found.warehouse = warehouse_of(values[len(NAMESPACE) :])
+    return found
+
+
+COLUMNS = f"{NAMESPACE.columns}, {WAREHOUSE.columns}, {PROJECT.columns}"
+_FIND = f"""
+    select {COLUMNS} from namespace n
+    join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
+    where n.warehouse_id = %s and n.path_key = %s
+"""  # noqa: S608 names of our own columns
+_TOP = """
+    select path, name_key from namespace
+    where warehouse_id = %s and parent_id is null and name_key > %s order by name_key limit %s
+"""
+_CHILDREN = """
+    select path, name_key from namespace
+    where warehouse_id = %s and parent_id = %s and name_key > %s order by name_key limit %s
+"""

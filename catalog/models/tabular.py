@@ -5,8 +5,11 @@ from uuid import UUID
 
 from django.db import models
 
-from catalog.models.namespace import Namespace, path_key
+from catalog.documents import Document
+from catalog.models.namespace import COLUMNS as NAMESPACE_COLUMNS
+from catalog.models.namespace import Namespace, namespace_of, path_key
 from lakewarden.names import match_key
+from lakewarden.prepared import Shape, fetch
 from tenants.models import Warehouse
 
 
@@ -20,15 +23,34 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
     def live(self) -> "TabularQuerySet":
         return self.filter(deleted_at__isnull=True)
 
-    def at(self, warehouse_id: UUID, path: Sequence[str], name: str) -> "TabularQuerySet":
-        """The live table or view of a name, with its namespace and warehouse: one row or none."""
+    def find(self, warehouse_id: UUID, path: Sequence[str], name: str) -> "Tabular | None":
+        """The live table or view of a name, with its namespace, warehouse and project."""
         if any("\x00" in each for each in (*path, name)):
-            return self.none()  # the database holds no such text, and refuses to look for it
-        return (
-            self.live()
-            .select_related("namespace__warehouse__project")
-            .filter(warehouse_id=warehouse_id, namespace__path_key=path_key(path), name_key=match_key(name))
-        )
+            return None  # the database holds no such text, and refuses to look for it
+        rows = fetch(_FIND, [warehouse_id, path_key(path), match_key(name)])
+        if not rows:
+            return None
+        found = TABULAR.instance(rows[0][: len(TABULAR)])
+        found.namespace = namespace_of(rows[0][len(TABULAR) :])
+        return found
+
+    def names(self, namespace_id: UUID, kind: str, *, after: str, limit: int | None) -> list[tuple[str, str]]:
+        """(name, key) of the live ones behind the key `after`, in the order of their keys."""
+        return fetch(_NAMES, [namespace_id, kind, after, limit])
+
+    def with_document(self, identifier: UUID) -> "tuple[Tabular, Document] | None":
+        """A live one and its document, both of one version."""
+        rows = fetch(_WITH_DOCUMENT, [identifier])
+        if not rows:
+            return None
+        *values, content, crc, length = rows[0]
+        return TABULAR.instance(values), Document(content, crc, length)
+
+    def move(self, before: "Tabular", after: "Tabular", document: Document) -> bool:
+        """Make `after` the state of the row and its document, if `before` still is; part of a transaction."""
+        parameters = [after.uuid, after.location, after.metadata_location, before.id, before.version]
+        stored = [document.content, document.crc, document.length]
+        return bool(fetch(_MOVE, [*parameters, *stored]))
 
     def overlapping(self, warehouse_id: UUID, location: str) -> "TabularQuerySet":
         """Those at, in or around `location`, dropped ones that can still be restored included."""
@@ -94,3 +116,32 @@ class TabularDocument(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tabular_id} version {self.version}"
+
+
+TABULAR = Shape(Tabular, "t")
+_FIND = f"""
+    select {TABULAR.columns}, {NAMESPACE_COLUMNS} from namespace n
+    join tabular t on t.namespace_id = n.id and t.deleted_at is null
+    join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
+    where n.warehouse_id = %s and n.path_key = %s and t.name_key = %s
+"""  # noqa: S608 names of our own columns
+_NAMES = """
+    select name, name_key from tabular
+    where namespace_id = %s and kind = %s and deleted_at is null and name_key > %s
+    order by name_key limit %s
+"""
+_WITH_DOCUMENT = f"""
+    select {TABULAR.columns}, d.content, d.crc, d.length
+    from tabular t join tabular_document d on d.tabular_id = t.id
+    where t.id = %s and t.deleted_at is null
+"""  # noqa: S608 names of our own columns
+_MOVE = """
+    with moved as (
+        update tabular set version = version + 1, uuid = %s, location = %s, metadata_location = %s, updated_at = now()
+        where id = %s and version = %s and deleted_at is null
+        returning id, version
+    )
+    update tabular_document d set version = moved.version, content = %s, crc = %s, length = %s
+    from moved where d.tabular_id = moved.id
+    returning d.version
+"""

@@ -28,11 +28,5 @@ def find_warehouse_id() -> UUID | None:
 
 def all_namespaces(granted: Granted[Warehouse], page: Page) -> tuple[list[list[str]], str | None]:
     """Paths of all levels, each parent before its children, and the key behind which the next page starts."""
-    rows = Namespace.objects.filter(warehouse=granted.target).order_by("path_key")
-    if page.after is not None:
-        rows = rows.filter(path_key__gt=page.after)
-    if page.size is None:
-        return list(rows.values_list("path", flat=True)), None
-    found = list(rows.values_list("path", "path_key")[: page.size + 1])
-    shown = found[: page.size]
-    return [path for path, _ in shown], shown[-1][1] if len(found) > page.size else None
+    rows = Namespace.objects.filter(warehouse=granted.target, path_key__gt=page.after or "").order_by("path_key")
+    return page.cut(list(rows.values_list("path", "path_key")[: page.limit]))

@@ -79,14 +79,9 @@ def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tup
     """Paths of the direct children, and the key behind which the next page starts (None: no more)."""
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse_id = above.warehouse_id if above else parent.target.id
-    rows = Namespace.objects.children(warehouse_id, above)
-    if page.after is not None:
-        rows = rows.filter(name_key__gt=page.after)
-    if page.size is None:
-        return list(rows.values_list("path", flat=True)), None
-    found = list(rows.values_list("path", "name_key")[: page.size + 1])
-    shown = found[: page.size]
-    return [path for path, _ in shown], shown[-1][1] if len(found) > page.size else None
+    parent_id = above.id if above else None
+    found = Namespace.objects.child_paths(warehouse_id, parent_id, after=page.after or "", limit=page.limit)
+    return page.cut(found)
 
 
 def update_properties(

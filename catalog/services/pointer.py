@@ -9,11 +9,9 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
-from django.utils import timezone
 
 from catalog.documents import Document, metadata_of, pack
-from catalog.models import Tabular, TabularDocument
+from catalog.models import Tabular
 from catalog.services import locations, metadata_files
 from catalog.services.recent import RECENT
 from lakewarden.authz.interface import Granted
@@ -151,29 +149,11 @@ def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestCo
     tabular = base.tabular
     if new.location != tabular.location:
         locations.ensure_apart(tabular.namespace.warehouse, new.location, exclusive=True, but=tabular.id)
-    moved = (
-        Tabular.objects.live()
-        .filter(id=tabular.id, version=tabular.version)
-        .update(
-            version=F("version") + 1,
-            uuid=UUID(new.uuid),
-            location=new.location,
-            metadata_location=new.file,
-            updated_at=timezone.now(),
-        )
-    )
-    if not moved:
-        raise _LostRace(f"Another commit changed {tabular} first")
-    TabularDocument.objects.filter(tabular_id=tabular.id).update(
-        version=tabular.version + 1, content=document.content, crc=document.crc, length=document.length
-    )
     after = copy(tabular)
-    after.version, after.uuid, after.location, after.metadata_location = (
-        tabular.version + 1,
-        UUID(new.uuid),
-        new.location,
-        new.file,
-    )
+    after.version, after.uuid = tabular.version + 1, UUID(new.uuid)
+    after.location, after.metadata_location = new.location, new.file
+    if not Tabular.objects.move(tabular, after, document):
+        raise _LostRace(f"Another commit changed {tabular} first")
     record_change(event, after, context)
     stored = Stored(after, document)
     transaction.on_commit(partial(_keep_recent, stored))
@@ -190,13 +170,14 @@ def _read(known: Tabular, *, lock: bool) -> Stored:
     """Raises the kind's own 404 when it is gone, or is under another name meanwhile."""
     if lock:
         lock_row(known)
-    rows = TabularDocument.objects.select_related("tabular").filter(tabular_id=known.id, tabular__deleted_at=None)
-    found = rows.first()
-    if found is None or (found.tabular.namespace_id, found.tabular.name_key) != (known.namespace_id, known.name_key):
+    found = Tabular.objects.with_document(known.id)
+    if found is None:
         raise gone(known)
-    tabular = found.tabular
+    tabular, document = found
+    if (tabular.namespace_id, tabular.name_key) != (known.namespace_id, known.name_key):
+        raise gone(known)
     tabular.namespace = known.namespace
-    return Stored(tabular, Document(bytes(found.content), found.crc, found.length))
+    return Stored(tabular, document)
 
 
 def lock_row(tabular: Tabular) -> None:

@@ -233,11 +233,5 @@ def _remove(tabular: Tabular) -> bool:
 
 def names(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[str], str | None]:
     """Names in a namespace in the order of their keys, and the key behind which the next page starts."""
-    rows = Tabular.objects.live().filter(namespace=granted.target, kind=kind).order_by("name_key")
-    if page.after is not None:
-        rows = rows.filter(name_key__gt=page.after)
-    if page.size is None:
-        return list(rows.values_list("name", flat=True)), None
-    found = list(rows.values_list("name", "name_key")[: page.size + 1])
-    shown = found[: page.size]
-    return [name for name, _ in shown], shown[-1][1] if len(found) > page.size else None
+    found = Tabular.objects.names(granted.target.id, kind, after=page.after or "", limit=page.limit)
+    return page.cut(found)

@@ -2,10 +2,13 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lakewarden.errors import BadRequest
+
+T = TypeVar("T")
 
 MAX_PAGE_SIZE = 1000
 
@@ -24,6 +27,16 @@ class Page:
         if token is None and size is None:
             return cls(None, None)
         return cls(_key(token) if token else None, _size(size))
+
+    @property
+    def limit(self) -> int | None:
+        """How many to ask for: one more than is shown tells whether there are more."""
+        return None if self.size is None else self.size + 1
+
+    def cut(self, found: Sequence[tuple[T, str]]) -> tuple[list[T], str | None]:
+        """What is shown of at most `limit` (item, key) pairs, and the key behind which the next page starts."""
+        shown = found if self.size is None else found[: self.size]
+        return [item for item, _ in shown], shown[-1][1] if len(shown) < len(found) else None
 
 
 def next_token(key: str) -> str:

@@ -21,7 +21,12 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
         "PORT": url.port or "",
         # one connection a thread, for as long as it works: see lakewarden.database
         "CONN_MAX_AGE": None,
-        "OPTIONS": {"connect_timeout": settings.connect_timeout_s, "application_name": "lakewarden", **options},
+        "OPTIONS": {
+            "prepare_threshold": 1,
+            "connect_timeout": settings.connect_timeout_s,
+            "application_name": "lakewarden",
+            **options,
+        },
     }
 
 

@@ -1,9 +1,23 @@
 """A warehouse: a storage location of its own, with the namespaces and tables in it."""
 
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
 from django.db import models
 
+from lakewarden.prepared import Shape, fetch
 from lakewarden.storage.profiles import StorageProfile, parse_profile
 from tenants.models.project import Project
+
+
+class WarehouseQuerySet(models.QuerySet["Warehouse"]):
+    def find(self, identifier: UUID) -> "Warehouse | None":
+        """The warehouse of an id, with its project."""
+        return _one("w.id = %s", [identifier])
+
+    def find_named(self, project_id: str, name_key: str) -> "Warehouse | None":
+        return _one("w.project_id = %s and w.name_key = %s", [project_id, name_key])
 
 
 class Warehouse(models.Model):
@@ -23,6 +37,8 @@ class Warehouse(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(null=True)
 
+    objects = WarehouseQuerySet.as_manager()
+
     class Meta:
         db_table = "warehouse"
         constraints = [models.UniqueConstraint(fields=["project", "name_key"], name="warehouse_name_unique")]
@@ -33,3 +49,23 @@ class Warehouse(models.Model):
     @property
     def profile(self) -> StorageProfile:
         return parse_profile(self.storage_profile)
+
+
+WAREHOUSE = Shape(Warehouse, "w")
+PROJECT = Shape(Project, "p")
+
+
+def warehouse_of(values: Sequence[Any]) -> Warehouse:
+    """The warehouse of the values of WAREHOUSE.columns followed by those of PROJECT.columns."""
+    found = WAREHOUSE.instance(values[: len(WAREHOUSE)])
+    found.project = PROJECT.instance(values[len(WAREHOUSE) :])
+    return found
+
+
+def _one(condition: str, parameters: Sequence[object]) -> Warehouse | None:
+    rows = fetch(
+        f"select {WAREHOUSE.columns}, {PROJECT.columns} from warehouse w "  # noqa: S608 names of our own columns
+        f"join project p on p.id = w.project_id where {condition}",
+        parameters,
+    )
+    return warehouse_of(rows[0]) if rows else None

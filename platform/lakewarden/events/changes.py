@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from psycopg.types.json import Jsonb
 
-from lakewarden.audit.models import AuditEntry
 from lakewarden.context import RequestContext
-from lakewarden.events.models import OutboxEvent
 from lakewarden.idempotency.records import remember
 from lakewarden.ids import new_id
+from lakewarden.prepared import fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,24 @@ def record(change: Change, context: RequestContext) -> None:
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{change.type} was recorded outside its transaction")
     remember(context, object_type=change.object_type, object_id=change.object_id, data=change.data)
-    AuditEntry.objects.create(
-        actor=context.actor.id,
-        action=change.type,
-        object_type=change.object_type,
-        object_id=change.object_id,
-        project_id=change.project_id,
-        outcome="done",
-        request_id=context.request_id,
-        user_agent=context.user_agent[:256],
-        details=change.data,
+    actor, data = context.actor.id, Jsonb(change.data)
+    audited = [actor, change.type, change.object_type, change.object_id, change.project_id]
+    told = [new_id(), change.type, change.project_id, change.object_type, change.object_id]
+    fetch(
+        _RECORD,
+        [
+            *(*audited, context.request_id, context.user_agent[:256].replace("\x00", ""), data),
+            *(*told, actor, context.request_id, data),
+        ],
     )
-    OutboxEvent.objects.create(
-        id=new_id(),
-        type=change.type,
-        project_id=change.project_id,
-        object_type=change.object_type,
-        object_id=change.object_id,
-        actor=context.actor.id,
-        request_id=context.request_id,
-        data=change.data,
+
+
+_RECORD = """
+    with audited as (
+        insert into audit_entry (at, actor, action, object_type, object_id, project_id, outcome, request_id,
+                                 user_agent, details)
+        values (now(), %s, %s, %s, %s, %s, 'done', %s, %s, %s)
     )
+    insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
+    values (now(), %s, %s, %s, %s, %s, %s, %s, %s)
+"""

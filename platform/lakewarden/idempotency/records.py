@@ -11,10 +11,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
+from psycopg.types.json import Jsonb
 
 from lakewarden.context import IdempotencyKey, RequestContext
 from lakewarden.errors import BadRequest, Conflict
 from lakewarden.idempotency.models import IdempotencyRecord
+from lakewarden.prepared import fetch
 
 LIFETIME = timedelta(minutes=30)
 LIFETIME_ISO = "PT30M"
@@ -84,20 +86,34 @@ def forget_expired() -> int:
     return removed
 
 
-def _insert(context: RequestContext, **outcome: Any) -> None:  # noqa: ANN401 the record's own fields
+def _insert(
+    context: RequestContext,
+    *,
+    object_type: str = "",
+    object_id: str = "",
+    data: dict[str, Any] | None = None,
+    refusal_status: int | None = None,
+    refusal_body: str = "",
+) -> None:
+    """A key of this very attempt is written over: of several changes in one request the last is its outcome."""
     asked = context.idempotency
     assert asked is not None  # noqa: S101 both callers have looked
-    IdempotencyRecord.objects.filter(
-        principal_id=context.actor.id, key=asked.key, created_at__lt=timezone.now() - LIFETIME - GRACE
-    ).delete()
-    record = IdempotencyRecord(
-        principal_id=context.actor.id,
-        key=asked.key,
-        fingerprint=asked.fingerprint,
-        attempt=asked.attempt,
-        **outcome,
+    values = [context.actor.id, asked.key, asked.fingerprint, asked.attempt, object_type, object_id]
+    written = fetch(
+        _INSERT, [*values, Jsonb(data or {}), refusal_status, refusal_body, timezone.now() - LIFETIME - GRACE]
     )
-    IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
-    kept = IdempotencyRecord.objects.get(principal_id=context.actor.id, key=asked.key)
-    if kept.attempt != asked.attempt:
+    if not written:
         raise RepeatedRequest
+
+
+_INSERT = """
+    insert into idempotency_record as kept (principal_id, key, fingerprint, attempt, object_type, object_id, data,
+                                            refusal_status, refusal_body, created_at)
+    values (%s, %s, %s, %s, %s, %s, %s, %s, %s, now())
+    on conflict (principal_id, key) do update
+    set fingerprint = excluded.fingerprint, attempt = excluded.attempt, object_type = excluded.object_type,
+        object_id = excluded.object_id, data = excluded.data, refusal_status = excluded.refusal_status,
+        refusal_body = excluded.refusal_body, created_at = excluded.created_at
+    where kept.attempt = excluded.attempt or kept.created_at < %s
+    returning 1
+"""
