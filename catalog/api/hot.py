@@ -14,7 +14,7 @@ import psycopg
 from catalog.api import etags
 from catalog.api.config import config_body
 from catalog.api.rendering import LOAD_SUFFIX
-from catalog.documents import spliced
+from catalog.documents import inflated, spliced
 from catalog.models.namespace import path_key
 from catalog.refs import NamespaceRef
 from catalog.services.recent import RECENT
@@ -89,15 +89,16 @@ def _table_answer(request: HotRequest, identifier: UUID, version: int) -> Answer
         return None
     if etags.matches(request.headers.get(b"if-none-match", b"").decode("latin-1"), tag):
         return 304, headers, b""
-    if not accepts_gzip(request.headers.get(b"accept-encoding", b"").decode("latin-1")):
+    headers.append((b"content-type", b"application/json"))
+    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
+    if accepts_gzip(accepted):
+        headers.append((b"content-encoding", b"gzip"))
+        body = spliced(document, LOAD_SUFFIX)
+    elif "zstd" in accepted:
         return None
-    body = spliced(document, LOAD_SUFFIX)
-    headers += [
-        (b"content-type", b"application/json"),
-        (b"content-encoding", b"gzip"),
-        _length(body),
-    ]
-    return 200, headers, body
+    else:
+        body = inflated(document) + LOAD_SUFFIX
+    return 200, [*headers, _length(body)], body
 
 
 def config_route(capabilities: list[str]) -> HotRoute:

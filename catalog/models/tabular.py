@@ -52,10 +52,21 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         stored = [document.content, document.crc, document.length]
         return bool(fetch(_MOVE, [*parameters, *stored]))
 
-    def overlapping(self, warehouse_id: UUID, location: str) -> "TabularQuerySet":
-        """Those at, in or around `location`, dropped ones that can still be restored included."""
-        touching = models.Q(location__in=around(location)) | models.Q(location__startswith=location + "/")
-        return self.filter(touching, warehouse_id=warehouse_id)
+    def has_overlap(self, warehouse_id: UUID, location: str, *, but: UUID | None) -> bool:
+        """Whether one other than `but` lies at, in or around `location`; dropped ones that can be restored count."""
+        below = (location + "/", location + chr(ord("/") + 1))
+        return bool(fetch(_OVERLAP, [warehouse_id, but, around(location), *below]))
+
+    def kind_of(self, namespace_id: UUID, name_key: str) -> str | None:
+        """Whether a table or a view has the name; None when it is free."""
+        rows = fetch(_KIND, [namespace_id, name_key])
+        return str(rows[0][0]) if rows else None
+
+    def add(self, tabular: "Tabular", document: Document) -> None:
+        """Insert the row and its document, as version 1. IntegrityError when the name or the location is taken."""
+        row = [tabular.id, tabular.warehouse_id, tabular.namespace_id, tabular.kind, tabular.name, tabular.name_key]
+        place = [tabular.uuid, tabular.location, tabular.metadata_location]
+        fetch(_ADD, [*row, *place, document.content, document.crc, document.length])
 
 
 class Tabular(models.Model):
@@ -135,6 +146,22 @@ _WITH_DOCUMENT = f"""
     from tabular t join tabular_document d on d.tabular_id = t.id
     where t.id = %s and t.deleted_at is null
 """  # noqa: S608 names of our own columns
+_OVERLAP = """
+    select 1 from tabular
+    where warehouse_id = %s and id is distinct from %s::uuid
+      and (location = any(%s) or (location ~>=~ %s and location ~<~ %s))
+    limit 1
+"""
+_KIND = "select kind from tabular where namespace_id = %s and name_key = %s and deleted_at is null"
+_ADD = """
+    with added as (
+        insert into tabular (id, warehouse_id, namespace_id, kind, name, name_key, uuid, location, metadata_location,
+                             version, created_at, updated_at)
+        values (%s, %s, %s, %s, %s, %s, %s, %s, %s, 1, now(), now()) returning id
+    )
+    insert into tabular_document (tabular_id, version, content, crc, length)
+    select id, 1, %s, %s, %s from added
+"""
 _MOVE = """
     with moved as (
         update tabular set version = version + 1, uuid = %s, location = %s, metadata_location = %s, updated_at = now()

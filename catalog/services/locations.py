@@ -3,14 +3,11 @@
 import zlib
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import Q
-from procrastinate.contrib.django.models import ProcrastinateJob
-
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import around
 from lakewarden import backends
 from lakewarden.errors import AlreadyExists, InvalidArgument, Unavailable
+from lakewarden.prepared import fetch
 from lakewarden.storage.interface import OutOfReach, Storage, StorageError
 from lakewarden.storage.profiles import SCHEME, local_path
 from lakewarden.tasks import purge
@@ -74,13 +71,8 @@ def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: U
     warehouse meanwhile (`exclusive`); generated ones cannot meet each other and share the lock.
     """
     key = zlib.crc32(warehouse.id.bytes)
-    lock = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
-    with connection.cursor() as cursor:
-        cursor.execute(f"select {lock}(%s, %s)", [0x10C8, key - (1 << 31)])
-    others = Tabular.objects.overlapping(warehouse.id, location)
-    if but is not None:
-        others = others.exclude(id=but)
-    if others.exists():
+    fetch(_EXCLUSIVE if exclusive else _SHARED, [_LOCK, key - (1 << 31)])
+    if Tabular.objects.has_overlap(warehouse.id, location, but=but):
         raise AlreadyExists(
             f"The location {location} overlaps another table's or view's: each needs a place of its own"
         )
@@ -90,9 +82,17 @@ def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: U
 
 def _is_being_purged(location: str) -> bool:
     """A removal that is queued would take the files of whoever lies there by then."""
-    overlaps = Q(lock__in=around(location)) | Q(lock__startswith=location + "/")
-    waiting = ProcrastinateJob.objects.filter(queue_name=purge.QUEUE, status__in=["todo", "doing", "failed"])
-    return waiting.filter(overlaps).exists()
+    return bool(fetch(_PURGED, [purge.QUEUE, around(location), location + "/"]))
+
+
+_LOCK = 0x10C8
+_EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
+_SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
+_PURGED = """
+    select 1 from procrastinate_jobs
+    where queue_name = %s and status in ('todo', 'doing', 'failed') and (lock = any(%s) or starts_with(lock, %s))
+    limit 1
+"""
 
 
 def storage_of(warehouse: Warehouse) -> Storage:

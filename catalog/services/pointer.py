@@ -14,6 +14,7 @@ from catalog.documents import Document, metadata_of, pack
 from catalog.models import Tabular
 from catalog.services import locations, metadata_files
 from catalog.services.recent import RECENT
+from catalog.services.turns import TURNS
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
 from lakewarden.errors import CommitFailed, LakewardenError, NoSuchTable, NoSuchView, NotFound
@@ -75,7 +76,8 @@ def load(granted: Granted[Tabular]) -> Stored:
 
 def commit(one: Commit) -> Stored:
     """`commit_all` of one table or view."""
-    return commit_all([one])[0]
+    with TURNS.of(one.granted.target.id):
+        return commit_all([one])[0]
 
 
 def commit_all(commits: Sequence[Commit], *, also: Callable[[], None] = lambda: None) -> list[Stored]:

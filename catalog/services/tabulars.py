@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from catalog.access import tabular_chain
 from catalog.documents import pack
-from catalog.models import Namespace, Tabular, TabularDocument
+from catalog.models import Namespace, Tabular
 from catalog.services import locations, metadata_files, pointer
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from lakewarden import backends
@@ -31,9 +31,9 @@ class TableExists(AlreadyExists):
 def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
     """Raises AlreadyExists when a table or view of the name is there, and InvalidArgument for a name that cannot be."""
     check_name(name, what=str(kind))
-    found = Tabular.objects.live().filter(namespace=namespace, name_key=match_key(name)).first()
+    found = Tabular.objects.kind_of(namespace.id, match_key(name))
     if found is not None:
-        raise taken(namespace, name, found.kind, asked=kind)
+        raise taken(namespace, name, found, asked=kind)
 
 
 def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> AlreadyExists:
@@ -106,10 +106,7 @@ def insert_at(
                 told = {"purge": False, "replaced-by": str(identifier)}
                 record_change(f"drop{kind.capitalize()}", replacing, once, **told)
             locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
-            tabular.save(force_insert=True)
-            TabularDocument.objects.create(
-                tabular=tabular, version=1, content=document.content, crc=document.crc, length=document.length
-            )
+            Tabular.objects.add(tabular, document)
             backends.authorizer().add_grants(
                 tabular_chain(tabular)[-1],
                 [(context.actor.id, Privilege.OWNERSHIP)],

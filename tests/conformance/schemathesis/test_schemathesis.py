@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
@@ -25,7 +25,7 @@ from catalog.api.urls import CAPABILITIES
 from tests.conformance.schemathesis.document import fitted, operation
 from tests.servers.lakewarden_server import DevServer
 
-EXAMPLES = 25
+EXAMPLES = 60
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "name", StringType(), required=False))
 
@@ -58,19 +58,20 @@ def test_the_operations_tried_are_those_that_the_server_names(server: DevServer,
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["valid", "invalid"])
 @pytest.mark.parametrize("capability", ["GET /v1/config", *CAPABILITIES])
 def test_every_answer_is_one_of_the_document(
-    schema: BaseSchema, http: requests.Session, capability: str, mode: GenerationMode
+    server: DevServer, schema: BaseSchema, http: requests.Session, capability: str, mode: GenerationMode
 ) -> None:
     tried = operation(schema, capability)
 
     @settings(
         max_examples=EXAMPLES,
         derandomize=True,
+        phases=[Phase.generate],
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(case=tried.as_strategy(generation_mode=mode))
     def run(case: Case) -> None:
-        case.call_and_validate(session=http, checks=CHECKS, timeout=20)
+        case.call_and_validate(server.info.catalog_uri, http, checks=CHECKS, timeout=20)
 
     run()

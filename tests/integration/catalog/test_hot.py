@@ -1,13 +1,13 @@
 """The hot reads answer as Django does, with one query, and never from an older state."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connections
-from django.db.backends.utils import CursorWrapper
 
 from lakewarden import asgi
 from lakewarden.authz.database.models import Grant as GrantRow
@@ -38,18 +38,18 @@ class Counted:
 @pytest.fixture
 def queries(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    query, execute = coalescer.Coalescer._query, CursorWrapper.execute
+    query, execute = coalescer.Coalescer._query, psycopg.Cursor.execute
 
     async def counting(self: coalescer.Coalescer, columns: list[list[object]]) -> list[coalescer.Row]:
         counted.shared += 1
         return await query(self, columns)
 
-    def executing(self: CursorWrapper, *arguments: Any, **named: Any) -> Any:
+    def executing(self: psycopg.Cursor[Any], *arguments: Any, **named: Any) -> Any:
         counted.django += 1
         return execute(self, *arguments, **named)
 
     monkeypatch.setattr(coalescer.Coalescer, "_query", counting)
-    monkeypatch.setattr(CursorWrapper, "execute", executing)
+    monkeypatch.setattr(psycopg.Cursor, "execute", executing)
     return counted
 
 
@@ -191,3 +191,19 @@ def test_without_the_decision_known_django_decides(lake: Lake, queries: Counted)
     shared, django = queries.take()
     assert shared == 1
     assert django > 0
+
+
+def test_statements_of_the_routes_through_django(lake: Lake, queries: Counted) -> None:
+    """A commit: look-up, document, BEGIN, pointer, records, COMMIT; the driver sends BEGIN and COMMIT uncounted."""
+    lake.create_table("orders")
+    lake.load("orders")
+    calls: dict[str, tuple[Callable[[], Answer], int]] = {
+        "list": (lambda: lake.client.get(lake.namespace("sales", "tables")), 2),
+        "load identity": (lambda: lake.client.get(lake.table("orders")), 1),
+        "commit": (lambda: lake.commit("orders", set_properties(a="1")), 4),
+    }
+    for name, (call, expected) in calls.items():
+        call()
+        queries.take()
+        assert call().status == 200
+        assert sum(queries.take()) <= expected, name
