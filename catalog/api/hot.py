@@ -6,6 +6,7 @@ process knows are used only if they are of exactly that version and epoch. Every
 """
 
 import re
+from functools import lru_cache
 from urllib.parse import parse_qs, unquote_plus
 from uuid import UUID
 
@@ -53,15 +54,13 @@ _warehouses = Coalescer("""
 
 async def table(request: HotRequest) -> Answer | None:
     """`GET` and `HEAD` of a table, all snapshots."""
-    found = _TABLE.fullmatch(request.path)
-    if found is None or not request.path.isascii() or request.query not in {b"", b"snapshots=all"}:
+    key = _table_key(request.path)
+    if key is None or request.query not in {b"", b"snapshots=all"}:
         return None
     principal = _principal(request)
     if principal is None:
         return None
-    prefix, namespace, name = (unquote_plus(part.decode("latin-1")) for part in found.groups())
-    key = _table_key(prefix, namespace, name)
-    row = await _find(_tables, key) if key else None
+    row = await _find(_tables, key)
     if row is None:
         return None
     identifier, version, project, epoch = row
@@ -72,7 +71,13 @@ async def table(request: HotRequest) -> Answer | None:
     return _table_answer(request, identifier, version)
 
 
-def _table_key(prefix: str, namespace: str, name: str) -> Key | None:
+@lru_cache(maxsize=10_000)
+def _table_key(path: bytes) -> Key | None:
+    """(warehouse id, path key, name key) of a table's URL, or None when it is none."""
+    found = _TABLE.fullmatch(path)
+    if found is None or not path.isascii():
+        return None
+    prefix, namespace, name = (unquote_plus(part.decode()) for part in found.groups())
     if "\x00" in namespace or "\x00" in name:
         return None
     try:

@@ -7,3 +7,8 @@ import uuid_utils
 
 def new_id() -> uuid.UUID:
     return uuid.UUID(int=uuid_utils.uuid7().int)
+
+
+def new_id_text() -> str:
+    """As `new_id`, in its 36 characters."""
+    return str(uuid_utils.uuid7())

@@ -12,7 +12,7 @@ from lakewarden import backends, config
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
 from lakewarden.http.codings import unpacked
-from lakewarden.ids import new_id
+from lakewarden.ids import new_id_text
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def request_id(request: HttpRequest) -> str:
 
 def clean_request_id(given: str) -> str:
     """The caller's own `x-request-id` when it is harmless, else a new one."""
-    return given if _REQUEST_ID.fullmatch(given) else str(new_id())
+    return given if _REQUEST_ID.fullmatch(given) else new_id_text()
 
 
 def authenticated(request: HttpRequest, identifier: str) -> RequestContext:

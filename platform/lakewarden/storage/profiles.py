@@ -1,5 +1,6 @@
 """Storage profiles: where a warehouse lies, as the management API writes it (a union tagged by `type`)."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -54,6 +55,7 @@ def parse_profile(value: object) -> StorageProfile:
         raise BadRequest(f"Invalid storage profile: {field}: {problem['msg']}") from None
 
 
+@lru_cache(maxsize=10_000)
 def local_path(location: str) -> str:
     """The path of `file:///p`, `file:/p`; clients write both. StorageError for any other URI."""
     path = location.removeprefix("file:").removeprefix("//")
