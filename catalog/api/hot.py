@@ -7,7 +7,7 @@ process knows are used only if they are of exactly that version and epoch. Every
 
 import re
 from functools import lru_cache
-from urllib.parse import parse_qs, unquote_plus
+from urllib.parse import parse_qs, parse_qsl, unquote_plus
 from uuid import UUID
 
 import psycopg
@@ -15,26 +15,31 @@ import psycopg
 from catalog.api import etags
 from catalog.api.config import config_body
 from catalog.api.rendering import LOAD_SUFFIX
+from catalog.api.shapes import identifiers_body
 from catalog.documents import inflated, spliced
 from catalog.models.namespace import path_key
-from catalog.refs import NamespaceRef
+from catalog.refs import SEPARATOR
 from catalog.services.recent import RECENT
 from lakewarden import backends
-from lakewarden.authz.actions import Action, TableAction, WarehouseAction
+from lakewarden.authz.actions import Action, NamespaceAction, TableAction, WarehouseAction
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.model import required
 from lakewarden.context import PrincipalId
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
+from lakewarden.http import codings
 from lakewarden.http.request import base_uri_of, clean_request_id
-from lakewarden.http.responses import accepts_gzip
+from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip
 from lakewarden.names import match_key
+from lakewarden.paging import Page
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
 _TABLE = re.compile(rb"/catalog/v1/([0-9a-f-]{36})/namespaces/([^/]+)/tables/([^/]+)")
+_TABLES = re.compile(rb"/catalog/v1/([0-9a-f-]{36})/namespaces/([^/]+)/tables")
 _CONFIG = b"/catalog/v1/config"
+_NAMES_BETWEEN = "\x1f"  # no name holds it
 
 _tables = Coalescer("""
     select k.i, t.id, t.version, p.id, p.authz_epoch
@@ -43,6 +48,21 @@ _tables = Coalescer("""
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null and t.kind = 'table'
     join warehouse w on w.id = n.warehouse_id
     join project p on p.id = w.project_id
+""")
+_lists = Coalescer("""
+    select k.i, n.id, n.path, p.id, p.authz_epoch, l.names
+    from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, path, after, most, i)
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path
+    join warehouse w on w.id = n.warehouse_id
+    join project p on p.id = w.project_id
+    cross join lateral (
+        select string_agg(t.name, chr(31) order by t.name_key) as names
+        from (
+            select name, name_key from tabular
+            where namespace_id = n.id and kind = 'table' and deleted_at is null and name_key > k.after
+            order by name_key limit k.most
+        ) t
+    ) l
 """)
 _warehouses = Coalescer("""
     select k.i, w.id, p.id, p.authz_epoch
@@ -71,17 +91,56 @@ async def table(request: HotRequest) -> Answer | None:
     return _table_answer(request, identifier, version)
 
 
+async def tables(request: HotRequest) -> Answer | None:
+    """`GET` of the tables of a namespace."""
+    place = _namespace_key(request.path)
+    if place is None or request.method != "GET":
+        return None
+    principal = _principal(request)
+    try:
+        page = Page.parse(dict(parse_qsl(request.query.decode("latin-1"), keep_blank_values=True)))
+    except LakewardenError:
+        return None
+    if principal is None or "\x00" in (page.after or ""):
+        return None
+    row = await _find(_lists, (*place, page.after or "", page.limit))
+    if row is None:
+        return None
+    identifier, path, project, epoch, names = row
+    if not _may(principal, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_TABLES):
+        return None
+    found = names.split(_NAMES_BETWEEN) if names else []
+    body = identifiers_body(path, *page.cut([(name, match_key(name)) for name in found]))
+    headers = [(b"content-type", b"application/json"), _request_id(request)]
+    if len(body) >= COMPRESS_FROM:
+        headers.append((b"vary", b"Accept-Encoding"))
+        coding = codings.preferred(request.headers.get(b"accept-encoding", b"").decode("latin-1"))
+        if coding is not None:
+            body = codings.packed(body, coding)
+            headers.append((b"content-encoding", coding.encode()))
+    return 200, [*headers, _length(body)], body
+
+
 @lru_cache(maxsize=10_000)
 def _table_key(path: bytes) -> Key | None:
     """(warehouse id, path key, name key) of a table's URL, or None when it is none."""
     found = _TABLE.fullmatch(path)
-    if found is None or not path.isascii():
-        return None
-    prefix, namespace, name = (unquote_plus(part.decode()) for part in found.groups())
-    if "\x00" in namespace or "\x00" in name:
-        return None
+    place = _place(found.group(1), found.group(2)) if found else None
+    name = unquote_plus(found.group(3).decode("latin-1")) if found else ""
+    return (*place, match_key(name)) if place and path.isascii() and "\x00" not in name else None
+
+
+@lru_cache(maxsize=10_000)
+def _namespace_key(path: bytes) -> Key | None:
+    """(warehouse id, path key) of the URL of a namespace's tables, or None when it is none."""
+    found = _TABLES.fullmatch(path)
+    return _place(found.group(1), found.group(2)) if found and path.isascii() else None
+
+
+def _place(prefix: bytes, namespace: bytes) -> Key | None:
+    path = unquote_plus(namespace.decode("latin-1"))
     try:
-        return UUID(prefix), path_key(NamespaceRef.parse(prefix, namespace).path), match_key(name)
+        return None if "\x00" in path else (UUID(prefix.decode()), path_key(path.split(SEPARATOR)))
     except ValueError:
         return None
 

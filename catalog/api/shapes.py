@@ -1,6 +1,8 @@
-"""Request bodies of the Iceberg REST API, as far as the catalog reads them (the spec's schemas of the same names)."""
+"""Bodies of the Iceberg REST API, as far as the catalog reads or writes them here (the spec's schemas)."""
 
 import msgspec
+
+from lakewarden.paging import next_token
 
 
 class CreateNamespace(msgspec.Struct):
@@ -38,3 +40,10 @@ class MetricsReport(msgspec.Struct, rename="kebab"):
     """Scan and commit reports; what else they hold is kept as it came."""
 
     report_type: str
+
+
+def identifiers_body(path: list[str], names: list[str], last: str | None) -> bytes:
+    """A ListTablesResponse, as JSON; `last` is the key behind which the next page starts."""
+    found = [{"namespace": path, "name": name} for name in names]
+    token = next_token(last) if last is not None else None
+    return msgspec.json.encode({"identifiers": found, "next-page-token": token})

@@ -6,7 +6,7 @@ from catalog import access
 from catalog.api import etags
 from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored, tagged
 from catalog.api.replay import CatalogMutation, stored_again
-from catalog.api.shapes import Identifier, MetricsReport, Register, Rename
+from catalog.api.shapes import Identifier, MetricsReport, Register, Rename, identifiers_body
 from catalog.documents import unpacked
 from catalog.models import Tabular
 from catalog.refs import NamespaceRef, TabularRef
@@ -17,9 +17,9 @@ from lakewarden.authz.actions import NamespaceAction, TableAction
 from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
-from lakewarden.http.responses import json_bytes, json_response, no_content
+from lakewarden.http.responses import json_bytes, no_content
 from lakewarden.idempotency.records import Outcome
-from lakewarden.paging import Page, next_token
+from lakewarden.paging import Page
 
 
 class TablesEndpoint(CatalogMutation):
@@ -118,6 +118,4 @@ def table_ref(prefix: str, identifier: Identifier) -> TabularRef:
 
 
 def identifiers(path: list[str], names: list[str], last: str | None) -> HttpResponse:
-    """A ListTablesResponse."""
-    found = [{"namespace": path, "name": name} for name in names]
-    return json_response({"identifiers": found, "next-page-token": next_token(last) if last is not None else None})
+    return json_bytes(identifiers_body(path, names, last))

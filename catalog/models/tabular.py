@@ -9,7 +9,7 @@ from catalog.documents import Document
 from catalog.models.namespace import COLUMNS as NAMESPACE_COLUMNS
 from catalog.models.namespace import Namespace, namespace_of, path_key
 from lakewarden.names import match_key
-from lakewarden.prepared import Shape, fetch
+from lakewarden.prepared import Shape, execute, fetch
 from tenants.models import Warehouse
 
 
@@ -66,7 +66,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         """Insert the row and its document, as version 1. IntegrityError when the name or the location is taken."""
         row = [tabular.id, tabular.warehouse_id, tabular.namespace_id, tabular.kind, tabular.name, tabular.name_key]
         place = [tabular.uuid, tabular.location, tabular.metadata_location]
-        fetch(_ADD, [*row, *place, document.content, document.crc, document.length])
+        execute(_ADD, [*row, *place, document.content, document.crc, document.length])
 
 
 class Tabular(models.Model):

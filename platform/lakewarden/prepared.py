@@ -17,8 +17,14 @@ def fetch(statement: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]
     """All rows. Errors are Django's (django.db.Error); the statement is part of the transaction that is open."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(statement.encode(), parameters, prepare=True, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        return cursor.execute(statement.encode(), parameters, prepare=True, binary=True).fetchall()
+
+
+def execute(statement: str, parameters: Sequence[object]) -> None:
+    """As `fetch`, for a statement that returns no rows."""
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement.encode(), parameters, prepare=True)
 
 
 class Shape(Generic[M]):

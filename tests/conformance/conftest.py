@@ -39,6 +39,10 @@ class Sql:
             statement = statement.replace("{" + name + "}", str(value))
         return self.execute(statement)
 
+    def mapping(self, statement: str) -> dict[str, Any]:
+        """The first column of each row to the second."""
+        return {row[0]: row[1] for row in self(statement)}
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # pyspark leaves the socket of each collected result to the garbage collector

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from lakewarden.context import RequestContext
 from lakewarden.idempotency.records import remember
 from lakewarden.ids import new_id
-from lakewarden.prepared import fetch
+from lakewarden.prepared import execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def record(change: Change, context: RequestContext) -> None:
     actor, data = context.actor.id, Jsonb(change.data)
     audited = [actor, change.type, change.object_type, change.object_id, change.project_id]
     told = [new_id(), change.type, change.project_id, change.object_type, change.object_id]
-    fetch(
+    execute(
         _RECORD,
         [
             *(*audited, context.request_id, context.user_agent[:256].replace("\x00", ""), data),

@@ -21,13 +21,14 @@ ROWS = pa.table(
 
 @pytest.fixture
 def table(catalog: RestCatalog, namespace: str) -> Table:
-    created = catalog.create_table((namespace, "t"), ROWS.schema)
+    created: Table = catalog.create_table((namespace, "t"), ROWS.schema)
     created.append(ROWS)
     return created
 
 
 def reload(catalog: RestCatalog, table: Table) -> Table:
-    return catalog.load_table(table.name())
+    loaded: Table = catalog.load_table(table.name())
+    return loaded
 
 
 def test_columns_are_added_renamed_moved_and_dropped(catalog: RestCatalog, table: Table) -> None:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.expressions import EqualTo, GreaterThanOrEqual
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -35,7 +34,7 @@ def read(table: Table, **scan: Any) -> list[tuple[int, str | None]]:
 
 @pytest.fixture
 def table(catalog: RestCatalog, namespace: str) -> Table:
-    created = catalog.create_table((namespace, "pairs"), PAIRS, None, BY_NAME)
+    created: Table = catalog.create_table((namespace, "pairs"), PAIRS, None, BY_NAME)
     created.append(pairs((1, "a"), (2, "b"), (3, None)))
     return created
 
@@ -77,12 +76,12 @@ def test_uuids_come_back_as_they_were_written(catalog: RestCatalog, namespace: s
 def test_append_adds_to_what_is_there(table: Table) -> None:
     table.append(pairs((4, "a")))
     assert read(table) == [(1, "a"), (2, "b"), (3, None), (4, "a")]
-    assert read(table, row_filter=EqualTo("name", "a")) == [(1, "a"), (4, "a")]
-    assert table.scan(selected_fields=("id",), row_filter=GreaterThanOrEqual("id", 3)).to_arrow().column_names == ["id"]
+    assert read(table, row_filter="name = 'a'") == [(1, "a"), (4, "a")]
+    assert table.scan(selected_fields=("id",), row_filter="id >= 3").to_arrow().column_names == ["id"]
 
 
 def test_overwrite_replaces_all_or_what_a_filter_names(table: Table) -> None:
-    table.overwrite(pairs((9, "a")), overwrite_filter=EqualTo("name", "a"))
+    table.overwrite(pairs((9, "a")), overwrite_filter="name = 'a'")
     assert read(table) == [(2, "b"), (3, None), (9, "a")]
     table.overwrite(pairs((7, "z")))
     assert read(table) == [(7, "z")]
@@ -95,7 +94,7 @@ def test_dynamic_overwrite_replaces_only_the_partitions_of_the_rows(table: Table
 
 def test_delete_removes_whole_files_and_single_rows(table: Table) -> None:
     table.append(pairs((4, "a"), (5, "a")))
-    table.delete(EqualTo("id", 4))
+    table.delete("id = 4")
     assert read(table) == [(1, "a"), (2, "b"), (3, None), (5, "a")]
     table.delete("name = 'a'")
     assert read(table) == [(2, "b"), (3, None)]
@@ -117,7 +116,7 @@ def test_what_was_read_once_can_be_read_again_later(table: Table) -> None:
     first = table.current_snapshot()
     assert first is not None
     table.append(pairs((4, "d")))
-    table.delete(EqualTo("id", 1))
+    table.delete("id = 1")
     assert read(table, snapshot_id=first.snapshot_id) == [(1, "a"), (2, "b"), (3, None)]
     assert [entry.snapshot_id for entry in table.history()] == [each.snapshot_id for each in table.snapshots()]
 

@@ -22,7 +22,7 @@ def read(table: Table, snapshot_id: int | None = None) -> list[int]:
 @pytest.fixture
 def table(catalog: RestCatalog, namespace: str) -> Table:
     """Three snapshots: 1; 1, 2; 1, 2, 3."""
-    created = catalog.create_table((namespace, "t"), rows().cast(pa.schema([("id", pa.int64())])).schema)
+    created: Table = catalog.create_table((namespace, "t"), rows().cast(pa.schema([("id", pa.int64())])).schema)
     for number in (1, 2, 3):
         created.append(rows(number))
     return created

@@ -24,7 +24,8 @@ def create(catalog: RestCatalog, namespace: str, name: str) -> View:
         representations=[SQLViewRepresentation(type="sql", sql=SQL, dialect="spark")],
         default_namespace=[namespace],
     )
-    return catalog.create_view((namespace, name), SCHEMA, version, properties={"comment": "one"})
+    view: View = catalog.create_view((namespace, name), SCHEMA, version, properties={"comment": "one"})
+    return view
 
 
 def test_a_view_is_created_listed_loaded_and_dropped(catalog: RestCatalog, namespace: str) -> None:

@@ -32,7 +32,7 @@ def fitted(prefix: str) -> BaseSchema:
     return schemathesis.openapi.from_dict(document)
 
 
-def operation(schema: BaseSchema, capability: str) -> APIOperation:
+def operation(schema: BaseSchema, capability: str) -> APIOperation[Any, Any, Any, Any]:
     """The operation of a capability such as `GET /v1/{prefix}/namespaces`."""
     method, template = capability.split(" ")
     return schema[template][method]

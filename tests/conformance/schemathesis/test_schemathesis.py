@@ -1,6 +1,7 @@
 """Requests that schemathesis makes up from the OpenAPI document: no answer is a 5xx, each is one that the document knows."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -30,16 +31,51 @@ _used_keys: set[str] = set()
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 
-@pytest.fixture(scope="module")
-def document(server: DevServer) -> BaseSchema:
-    return fitted(server.info.warehouse.id)
+@dataclass(frozen=True)
+class Api:
+    """The server, what it should keep to, and an authorized way to it."""
+
+    uri: str
+    document: BaseSchema
+    http: requests.Session
+
+    def cases(self, capability: str, **options: Any) -> SearchStrategy[Case[Any]]:
+        """Cases of an operation that is named as in the config answer."""
+        return operation(self.document, capability).as_strategy(**options)
+
+    def hold(self, cases: SearchStrategy[Case[Any]]) -> None:
+        """Send `EXAMPLES` cases, the same in every run, and hold each answer against the document."""
+
+        @settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            phases=[Phase.generate],  # a failure is shown as it was found: making it small takes minutes
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=cases)
+        def send(case: Case[Any]) -> None:
+            _keep_keys_apart(case)
+            case.call_and_validate(self.uri, self.http, checks=CHECKS, timeout=20)
+
+        send()
+
+
+def _keep_keys_apart(case: Case[Any]) -> None:
+    """A key that was made up twice goes: the second request would be told that and nothing else."""
+    key = str(case.headers.get("Idempotency-Key"))
+    if key in _used_keys:
+        del case.headers["Idempotency-Key"]
+    elif key != "None":
+        _used_keys.add(key)
 
 
 @pytest.fixture(scope="module")
-def http(token: str) -> Iterator[requests.Session]:
+def api(server: DevServer, token: str) -> Iterator[Api]:
     with requests.Session() as session:
         session.headers["authorization"] = f"Bearer {token}"
-        yield session
+        yield Api(server.info.catalog_uri, fitted(server.info.warehouse.id), session)
 
 
 @pytest.fixture
@@ -54,84 +90,54 @@ def known(server: DevServer, catalog: RestCatalog, namespace: str) -> dict[str, 
     return {"prefix": server.info.warehouse.id, "namespace": namespace, "table": "t", "view": "v"}
 
 
-def test_the_operations_tried_are_those_that_the_server_names(server: DevServer, http: requests.Session) -> None:
-    told = http.get(f"{server.info.catalog_uri}/v1/config", params={"warehouse": server.info.warehouse.name}).json()
+def test_the_operations_tried_are_those_that_the_server_names(server: DevServer, api: Api) -> None:
+    told = api.http.get(f"{api.uri}/v1/config", params={"warehouse": server.info.warehouse.name}).json()
     assert told["endpoints"] == CAPABILITIES
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["valid", "invalid"])
 @pytest.mark.parametrize("capability", ["GET /v1/config", *CAPABILITIES])
-def test_an_answer_about_anything_is_one_of_the_document(
-    server: DevServer, document: BaseSchema, http: requests.Session, capability: str, mode: GenerationMode
-) -> None:
+def test_an_answer_about_anything_is_one_of_the_document(api: Api, capability: str, mode: GenerationMode) -> None:
     """Mostly about what does not exist: the names are made up, too."""
-    cases = operation(document, capability).as_strategy(generation_mode=mode)
-    hold(cases, server, http)
+    cases = api.cases(capability, generation_mode=mode)
+    api.hold(cases)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["valid", "invalid"])
 @pytest.mark.parametrize("capability", [each for each in CAPABILITIES if "{namespace}" in each])
 def test_an_answer_about_what_is_there_is_one_of_the_document(
-    server: DevServer,
-    document: BaseSchema,
-    http: requests.Session,
-    known: dict[str, str],
-    capability: str,
-    mode: GenerationMode,
+    api: Api, known: dict[str, str], capability: str, mode: GenerationMode
 ) -> None:
     path = {name: value for name, value in known.items() if f"{{{name}}}" in capability}
-    cases = operation(document, capability).as_strategy(generation_mode=mode, path_parameters=path)
-    hold(cases, server, http)
+    cases = api.cases(capability, generation_mode=mode, path_parameters=path)
+    api.hold(cases)
 
 
 @pytest.mark.parametrize("kind", ["table", "view"])
-def test_a_rename_of_what_is_there_is_answered_by_the_document(
-    server: DevServer, document: BaseSchema, http: requests.Session, known: dict[str, str], kind: str
-) -> None:
+def test_a_rename_of_what_is_there_is_answered_by_the_document(api: Api, known: dict[str, str], kind: str) -> None:
     source = {"namespace": [known["namespace"]], "name": known[kind]}
-    cases = operation(document, f"POST /v1/{{prefix}}/{kind}s/rename").as_strategy()
+    cases = api.cases(f"POST /v1/{{prefix}}/{kind}s/rename")
 
-    def from_there(case: Case) -> Case:
-        destination = {**case.body["destination"], "namespace": source["namespace"]}
-        return aimed(case, {**case.body, "source": source, "destination": destination})
+    def from_there(case: Case[Any]) -> Case[Any]:
+        body: Any = case.body
+        destination = {**body["destination"], "namespace": source["namespace"]}
+        return aimed(case, {**body, "source": source, "destination": destination})
 
-    hold(cases.map(from_there), server, http)
+    api.hold(cases.map(from_there))
 
 
-def test_a_commit_to_tables_that_are_there_is_answered_by_the_document(
-    server: DevServer, document: BaseSchema, http: requests.Session, known: dict[str, str]
-) -> None:
+def test_a_commit_to_tables_that_are_there_is_answered_by_the_document(api: Api, known: dict[str, str]) -> None:
     identifier = {"namespace": [known["namespace"]], "name": known["table"]}
-    cases = operation(document, "POST /v1/{prefix}/transactions/commit").as_strategy()
+    cases = api.cases("POST /v1/{prefix}/transactions/commit")
 
-    def at_the_table(case: Case) -> Case:
-        changes = [{**change, "identifier": identifier} for change in case.body["table-changes"][:1]]
+    def at_the_table(case: Case[Any]) -> Case[Any]:
+        body: Any = case.body
+        changes = [{**change, "identifier": identifier} for change in body["table-changes"][:1]]
         return aimed(case, {"table-changes": changes})
 
-    hold(cases.map(at_the_table), server, http)
+    api.hold(cases.map(at_the_table))
 
 
-def aimed(case: Case, body: Any) -> Case:
+def aimed(case: Case[Any], body: Any) -> Case[Any]:
     case.body = body
     return case
-
-
-def hold(cases: SearchStrategy[Case], server: DevServer, http: requests.Session) -> None:
-    """Send `EXAMPLES` cases, the same in every run, and hold each answer against the document."""
-
-    @settings(
-        max_examples=EXAMPLES,
-        derandomize=True,
-        phases=[Phase.generate],  # a failure is shown as it was found: making it small takes minutes
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(case=cases)
-    def send(case: Case) -> None:
-        if "Idempotency-Key" in case.headers and str(case.headers["Idempotency-Key"]) in _used_keys:
-            del case.headers["Idempotency-Key"]  # made up twice: the second request would only be told so
-        _used_keys.add(str(case.headers.get("Idempotency-Key")))
-        case.call_and_validate(server.info.catalog_uri, http, checks=CHECKS, timeout=20)
-
-    send()

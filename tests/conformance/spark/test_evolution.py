@@ -46,21 +46,21 @@ def test_the_partition_spec_evolves_and_old_rows_stay(run: Sql) -> None:
 def test_the_write_order_and_identifier_fields_are_kept(run: Sql) -> None:
     run("ALTER TABLE {ns}.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY name DESC NULLS LAST, id")
     run("ALTER TABLE {ns}.t SET IDENTIFIER FIELDS id")
-    properties = dict(run("SHOW TBLPROPERTIES {ns}.t"))
+    properties = run.mapping("SHOW TBLPROPERTIES {ns}.t")
     assert properties["sort-order"] == "name DESC NULLS LAST, id ASC NULLS FIRST"
     assert properties["identifier-fields"] == "[id]"
     run("ALTER TABLE {ns}.t DROP IDENTIFIER FIELDS id")
     run("ALTER TABLE {ns}.t WRITE UNORDERED")
-    assert "sort-order" not in dict(run("SHOW TBLPROPERTIES {ns}.t"))
+    assert "sort-order" not in run.mapping("SHOW TBLPROPERTIES {ns}.t")
 
 
 @pytest.mark.usefixtures("table")
 def test_properties_are_set_and_unset(run: Sql) -> None:
     run("ALTER TABLE {ns}.t SET TBLPROPERTIES ('a.b' = 'ü', 'write.parquet.compression-codec' = 'zstd')")
     run("COMMENT ON TABLE {ns}.t IS 'told'")
-    assert dict(run("SHOW TBLPROPERTIES {ns}.t"))["a.b"] == "ü"
+    assert run.mapping("SHOW TBLPROPERTIES {ns}.t")["a.b"] == "ü"
     run("ALTER TABLE {ns}.t UNSET TBLPROPERTIES ('a.b')")
-    assert "a.b" not in dict(run("SHOW TBLPROPERTIES {ns}.t"))
+    assert "a.b" not in run.mapping("SHOW TBLPROPERTIES {ns}.t")
     assert ("Comment", "told") in [row[:2] for row in run("DESCRIBE TABLE EXTENDED {ns}.t")]
 
 
@@ -78,6 +78,6 @@ def test_an_old_table_is_upgraded_step_by_step(run: Sql) -> None:
     run("CREATE TABLE {ns}.old USING iceberg TBLPROPERTIES ('format-version' = '1') AS SELECT id, name FROM {ns}.t")
     for version in ("2", "3"):
         run("ALTER TABLE {ns}.old SET TBLPROPERTIES ('format-version' = '{version}')", version=version)
-        assert dict(run("SHOW TBLPROPERTIES {ns}.old"))["format-version"] == version
+        assert run.mapping("SHOW TBLPROPERTIES {ns}.old")["format-version"] == version
         run("INSERT INTO {ns}.old VALUES ({version}, 'v{version}')", version=version)
     assert run("SELECT * FROM {ns}.old ORDER BY id") == [(1, "a"), (2, "v2"), (3, "v3")]

@@ -10,12 +10,12 @@ from tests.conformance.conftest import Sql
 def test_a_namespace_is_created_described_changed_and_dropped(run: Sql, namespace: str) -> None:
     run("CREATE NAMESPACE {ns}.inner COMMENT 'a test' WITH DBPROPERTIES ('a' = '1', 'b' = '2')")
     assert run("SHOW NAMESPACES IN {ns}") == [(f"{namespace}.inner",)]
-    told = dict(run("DESCRIBE NAMESPACE EXTENDED {ns}.inner"))
+    told = run.mapping("DESCRIBE NAMESPACE EXTENDED {ns}.inner")
     assert told["Comment"] == "a test"
     assert "(a,1)" in told["Properties"]
     run("ALTER NAMESPACE {ns}.inner SET PROPERTIES ('a' = '3')")
     run("ALTER NAMESPACE {ns}.inner UNSET PROPERTIES ('b')")
-    properties = dict(run("DESCRIBE NAMESPACE EXTENDED {ns}.inner"))["Properties"]
+    properties = run.mapping("DESCRIBE NAMESPACE EXTENDED {ns}.inner")["Properties"]
     assert "(a,3)" in properties
     assert "(b," not in properties
     run("DROP NAMESPACE {ns}.inner")

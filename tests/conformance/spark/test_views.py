@@ -20,7 +20,7 @@ def test_a_view_is_read_listed_and_described(run: Sql) -> None:
     assert run("SELECT key, name FROM {ns}.v ORDER BY key") == [(1, "a"), (2, "b")]
     assert [row[1] for row in run("SHOW VIEWS IN {ns}")] == ["v"]
     assert run("DESCRIBE TABLE {ns}.v")[0] == ("key", "bigint", "the id")
-    assert dict(run("SHOW TBLPROPERTIES {ns}.v"))["p"] == "1"
+    assert run.mapping("SHOW TBLPROPERTIES {ns}.v")["p"] == "1"
     assert "told" in run("SHOW CREATE TABLE {ns}.v")[0][0]
 
 
@@ -30,7 +30,7 @@ def test_a_replaced_view_answers_by_its_new_text(run: Sql) -> None:
     assert run("SELECT * FROM {ns}.v") == [(2,)]
     run("ALTER VIEW {ns}.v SET TBLPROPERTIES ('q' = '2')")
     run("ALTER VIEW {ns}.v UNSET TBLPROPERTIES ('q')")
-    assert "q" not in dict(run("SHOW TBLPROPERTIES {ns}.v"))
+    assert "q" not in run.mapping("SHOW TBLPROPERTIES {ns}.v")
 
 
 @pytest.mark.usefixtures("view")

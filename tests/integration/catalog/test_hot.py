@@ -109,6 +109,35 @@ def test_hot_answers_are_those_of_django(lake: Lake, monkeypatch: pytest.MonkeyP
     assert [answer.status for answer in hot] == [200, 200, 304]
 
 
+@pytest.mark.parametrize("coding", ["identity", "gzip", "zstd"])
+def test_hot_lists_are_those_of_django(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, queries: Counted, coding: str
+) -> None:
+    lake.create_view("no-table")
+    for number in range(30):
+        lake.create_table(f"T {number:02} ünï")
+    url, headers = lake.namespace("SALES", "tables"), {"accept-encoding": coding}
+    token = lake.client.get(f"{url}?pageSize=7&pageToken=").json()["next-page-token"]
+    calls = [url, f"{url}?pageToken=", f"{url}?pageSize=7", f"{url}?pageToken={token}&pageSize=7", f"{url}?pageSize=30"]
+    queries.take()
+    hot = [lake.client.get(each, headers=headers) for each in calls]
+    assert queries.take() == (5, 0)
+
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [])
+    cold = [lake.client.get(each, headers=headers) for each in calls]
+
+    for first, second in zip(hot, cold, strict=True):
+        _same(first, second)
+
+
+def test_a_hot_list_of_an_empty_namespace_is_empty(lake: Lake, queries: Counted) -> None:
+    lake.client.get(lake.namespace("sales", "tables"))
+    queries.take()
+
+    assert lake.client.get(lake.namespace("sales", "tables")).json() == {"identifiers": [], "next-page-token": None}
+    assert queries.take() == (1, 0)
+
+
 def test_a_commit_is_seen_by_the_next_load(lake: Lake) -> None:
     lake.create_table("orders")
     for number in range(20):

@@ -6,7 +6,7 @@ from lakewarden.authz.database.models import Grant
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import fetch
+from lakewarden.prepared import execute, fetch
 
 
 class DatabaseAuthorizer:
@@ -29,7 +29,7 @@ class DatabaseAuthorizer:
         """Add what is missing; the caller's transaction also bumps the project's authorization epoch."""
         entries = list(grants)
         principals, privileges = [principal for principal, _ in entries], [privilege.value for _, privilege in entries]
-        fetch(_ADD, [ref.type.value, ref.id, project_id, granted_by, principals, privileges])
+        execute(_ADD, [ref.type.value, ref.id, project_id, granted_by, principals, privileges])
 
     def remove_grants(self, ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> None:
         for principal, privilege in grants:
