@@ -1,5 +1,6 @@
 """Bootstraps the server: its identity, the default project and the first administrator, once."""
 
+from django.db.models import F
 from django.utils import timezone
 
 from lakewarden import backends
@@ -56,5 +57,6 @@ def bootstrap(admin: Actor, context: RequestContext) -> Server:
             project_id=project.id,
             granted_by=context.actor.id,
         )
+        Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the administrator's right is on all of them
         record(Change("bootstrapServer", "server", str(server.id), data={"admin": admin.id}), context)
     return server
