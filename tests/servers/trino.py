@@ -27,6 +27,7 @@ SHA256 = "cfd5accde17e8ebd251eeeb78aed1f490e77bb3a164d95a0f454bf8a7c1cbd3f"
 JAVA_NEEDED = 24
 _KEPT = ("bin", "lib", "plugin/iceberg")
 _CATALOG = "lake"
+_MAIN = "io.trino.server.TrinoServer"
 _JVM = (
     "-Xmx1g",
     "-XX:+UseSerialGC",
@@ -98,18 +99,14 @@ def start(catalog: Mapping[str, str], *, timeout_s: float = 180.0) -> Iterator[T
         _configure(Path(directory), uri=uri, port=port, catalog=catalog)
         process = ManagedProcess(
             "trino",
-            [java, *_JVM, f"-Dconfig={directory}/etc/config.properties", "-cp", f"{home}/lib/*", *_main(directory)],
+            [java, *_JVM, f"-Dconfig={directory}/etc/config.properties", "-cp", f"{home}/lib/*", _MAIN],
             log=Path(directory, "trino.log"),
-            directory=home,
+            directory=Path(directory),  # it writes `var` where it is started
             grace_s=30.0,
         )
         with process:
             _await_started(process, uri, timeout_s=timeout_s)
             yield TrinoServer(uri, process)
-
-
-def _main(directory: str) -> list[str]:
-    return [f"-Dnode.data-dir={directory}", "io.trino.server.TrinoServer"]
 
 
 def _configure(directory: Path, *, uri: str, port: int, catalog: Mapping[str, str]) -> None:

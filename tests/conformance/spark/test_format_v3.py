@@ -37,7 +37,7 @@ def test_a_row_keeps_its_id_when_it_is_updated(run: Sql) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_rewriting_keeps_row_ids(run: Sql, namespace: str) -> None:
+def test_rewriting_keeps_row_ids(run: Sql) -> None:
     run("DELETE FROM {ns}.t WHERE id = 0")
     before = lineage(run)
     run("CALL lake.system.rewrite_data_files(table => '{namespace}.t', options => map('rewrite-all', 'true'))")

@@ -34,7 +34,7 @@ def file_count(run: Sql, kind: str = "data_files") -> int:
 
 
 @pytest.mark.usefixtures("table")
-def test_rewriting_files_keeps_the_rows(run: Sql, namespace: str) -> None:
+def test_rewriting_files_keeps_the_rows(run: Sql) -> None:
     call = "CALL lake.system.rewrite_data_files(table => '{namespace}.t', options => map('rewrite-all', 'true'))"
     assert run(call)[0][0] == 3
     assert file_count(run) == 1
@@ -46,7 +46,7 @@ def test_rewriting_files_keeps_the_rows(run: Sql, namespace: str) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_sorted_rewrite_keeps_the_rows(run: Sql, namespace: str) -> None:
+def test_sorted_rewrite_keeps_the_rows(run: Sql) -> None:
     run(
         "CALL lake.system.rewrite_data_files(table => '{namespace}.t', strategy => 'sort', "
         "sort_order => 'zorder(id, part)', options => map('rewrite-all', 'true'))"
@@ -55,7 +55,7 @@ def test_sorted_rewrite_keeps_the_rows(run: Sql, namespace: str) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_expired_snapshots_go_with_their_files(run: Sql, namespace: str) -> None:
+def test_expired_snapshots_go_with_their_files(run: Sql) -> None:
     run("CALL lake.system.rewrite_data_files(table => '{namespace}.t', options => map('rewrite-all', 'true'))")
     before = {Path(urlsplit(path).path) for (path,) in run("SELECT file_path FROM {ns}.t.all_data_files")}
     run(
@@ -68,7 +68,7 @@ def test_expired_snapshots_go_with_their_files(run: Sql, namespace: str) -> None
 
 
 @pytest.mark.usefixtures("table")
-def test_orphan_files_are_found_and_nothing_else(run: Sql, namespace: str) -> None:
+def test_orphan_files_are_found_and_nothing_else(run: Sql) -> None:
     ((known,), *_) = run("SELECT file_path FROM {ns}.t.data_files")
     stray = Path(urlsplit(known).path).with_name("stray.parquet")
     stray.write_bytes(b"nobody knows me")
@@ -82,7 +82,7 @@ def test_orphan_files_are_found_and_nothing_else(run: Sql, namespace: str) -> No
 
 
 @pytest.mark.usefixtures("table")
-def test_a_dropped_table_is_registered_again(run: Sql, namespace: str) -> None:
+def test_a_dropped_table_is_registered_again(run: Sql) -> None:
     log = run("SELECT file FROM {ns}.t.metadata_log_entries ORDER BY timestamp")
     run("DROP TABLE {ns}.t")
     run("CALL lake.system.register_table(table => '{namespace}.t', metadata_file => '{last}')", last=log[-1][0])
@@ -100,7 +100,7 @@ def test_drop_purge_removes_the_files(run: Sql) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_changes_between_snapshots_are_told(run: Sql, namespace: str) -> None:
+def test_changes_between_snapshots_are_told(run: Sql) -> None:
     run("DROP TABLE {ns}.t")
     run("CREATE TABLE {ns}.t (id BIGINT, name STRING) USING iceberg")
     run("INSERT INTO {ns}.t VALUES (1, 'a'), (2, 'b')")
@@ -119,7 +119,7 @@ def test_changes_between_snapshots_are_told(run: Sql, namespace: str) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_statistics_are_computed_and_kept(run: Sql, namespace: str) -> None:
+def test_statistics_are_computed_and_kept(run: Sql) -> None:
     ((written,),) = run("CALL lake.system.compute_table_stats('{namespace}.t')")
     assert Path(urlsplit(written).path).is_file()
     ((partitions,),) = run("CALL lake.system.compute_partition_stats('{namespace}.t')")

@@ -44,7 +44,7 @@ def test_branches_and_tags_with_retention(run: Sql) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_branch_is_written_read_and_fast_forwarded(run: Sql, namespace: str) -> None:
+def test_a_branch_is_written_read_and_fast_forwarded(run: Sql) -> None:
     run("ALTER TABLE {ns}.t CREATE BRANCH dev")
     run("INSERT INTO {ns}.t.branch_dev VALUES (3)")
     run("DELETE FROM {ns}.t.branch_dev WHERE id = 1")
@@ -65,7 +65,7 @@ def test_time_travel_by_version_and_by_time(run: Sql) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_audited_rows_are_published_by_cherry_pick(run: Sql, spark: SparkSession, namespace: str) -> None:
+def test_audited_rows_are_published_by_cherry_pick(run: Sql, spark: SparkSession) -> None:
     run("ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
     spark.conf.set("spark.wap.id", "audit-1")
     try:
@@ -79,7 +79,7 @@ def test_audited_rows_are_published_by_cherry_pick(run: Sql, spark: SparkSession
 
 
 @pytest.mark.usefixtures("table")
-def test_audited_rows_are_published_from_a_branch(run: Sql, spark: SparkSession, namespace: str) -> None:
+def test_audited_rows_are_published_from_a_branch(run: Sql, spark: SparkSession) -> None:
     run("ALTER TABLE {ns}.t SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
     run("ALTER TABLE {ns}.t CREATE BRANCH audit")
     spark.conf.set("spark.wap.branch", "audit")
@@ -94,7 +94,7 @@ def test_audited_rows_are_published_from_a_branch(run: Sql, spark: SparkSession,
 
 
 @pytest.mark.usefixtures("table")
-def test_rollback_and_set_current_snapshot(run: Sql, namespace: str) -> None:
+def test_rollback_and_set_current_snapshot(run: Sql) -> None:
     first, second = snapshots(run)
     run("CALL lake.system.rollback_to_snapshot('{namespace}.t', {first})", first=first)
     assert ids(run) == [1]

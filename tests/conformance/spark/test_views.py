@@ -34,7 +34,7 @@ def test_a_replaced_view_answers_by_its_new_text(run: Sql) -> None:
 
 
 @pytest.mark.usefixtures("view")
-def test_a_view_is_renamed_and_dropped(run: Sql, namespace: str) -> None:
+def test_a_view_is_renamed_and_dropped(run: Sql) -> None:
     run("ALTER VIEW {ns}.v RENAME TO {namespace}.w")
     assert run("SELECT count(*) FROM {ns}.w") == [(2,)]
     run("DROP VIEW {ns}.w")

@@ -25,7 +25,7 @@ def test_a_schema_with_a_location_of_its_own_holds_its_tables_there(run: Sql, se
     run("DROP SCHEMA lake.trino_placed CASCADE")
 
 
-def test_a_nested_schema_holds_tables_of_its_own(run: Sql, namespace: str) -> None:
+def test_a_nested_schema_holds_tables_of_its_own(run: Sql) -> None:
     run('CREATE SCHEMA lake."{namespace}.inner"')
     run('CREATE TABLE lake."{namespace}.inner".t AS SELECT 2 AS x')
     assert run('SELECT x FROM lake."{namespace}.inner".t') == [(2,)]

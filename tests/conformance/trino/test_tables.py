@@ -116,7 +116,7 @@ def test_metadata_tables_can_be_read(run: Sql) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_table_is_unregistered_and_registered_again(run: Sql, namespace: str) -> None:
+def test_a_table_is_unregistered_and_registered_again(run: Sql) -> None:
     location = run("SHOW CREATE TABLE {ns}.t")[0][0].partition("location = '")[2].partition("'")[0]
     log = run('SELECT file FROM {ns}."t$metadata_log_entries" ORDER BY timestamp')
     rows = run(ALL)

@@ -1,0 +1,85 @@
+"""`lakewarden work` as a process: it purges what was dropped, and takes over what a killed one left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from tenants.models import Warehouse
+from tests.integration.catalog.lake import Lake
+from tests.servers.asgi_client import AsgiClient
+
+
+@contextmanager
+def worker(log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "lakewarden.cli", "work"], stdout=output, stderr=output, env=os.environ
+        )
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.wait(10)
+
+
+def wait_for(condition: Callable[[], bool], *, what: str, log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen:\n{log.read_text()}"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def lake(engine: AsgiClient, warehouse: Warehouse) -> Lake:
+    found = Lake(engine, str(warehouse.id))
+    assert found.create_namespace("sales").status == 200
+    return found
+
+
+def test_the_worker_purges_a_dropped_table_and_stops_when_told(lake: Lake, tmp_path: Path) -> None:
+    lake.create_table("kept")
+    lake.create_table("orders")
+    location = Path(lake.load("orders")["metadata"]["location"].removeprefix("file://"))
+    (location / "data").mkdir()
+    (location / "data" / "a.parquet").write_bytes(b"rows")
+    assert lake.client.delete(lake.table("orders", purgeRequested="true")).status == 204
+    assert location.exists()
+    log = tmp_path / "worker.log"
+
+    with worker(log) as child:
+        wait_for(lambda: not location.exists(), what="the purge", log=log)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(20) == 0
+
+    assert lake.load("kept")["metadata"]["location"] != str(location)
+    assert Path(lake.load("kept")["metadata-location"].removeprefix("file://")).exists()
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_job_of_a_killed_worker_is_given_back(lake: Lake, tmp_path: Path) -> None:
+    lake.create_table("orders")
+    location = Path(lake.load("orders")["metadata"]["location"].removeprefix("file://"))
+    lake.client.delete(lake.table("orders", purgeRequested="true"))
+    # a worker took the job, and was killed a minute ago
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into procrastinate_workers (last_heartbeat) values (now() - interval '1 minute') returning id"
+        )
+        dead = cursor.fetchone()[0]
+        cursor.execute("update procrastinate_jobs set status = 'doing', worker_id = %s", [dead])
+    log = tmp_path / "worker.log"
+
+    with worker(log):
+        wait_for(lambda: not location.exists(), what="the purge", log=log)
+
+    assert not ProcrastinateJob.objects.filter(task_name="purge_location").exists()
