@@ -12,7 +12,7 @@ from catalog.refs import NamespaceRef
 from catalog.services import namespaces
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
-from lakewarden.errors import InvalidArgument, NoSuchNamespace
+from lakewarden.errors import NoSuchNamespace
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response, no_content
 from lakewarden.idempotency.records import Outcome
@@ -41,8 +41,7 @@ class NamespacesEndpoint(CatalogMutation):
 
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(CreateNamespace)
-        if not body.namespace:
-            raise InvalidArgument("Invalid namespace: the list of names is empty")
+        namespaces.check_path(body.namespace)
         properties = body.properties or {}
         if len(body.namespace) > 1:
             above = NamespaceRef(prefix, tuple(body.namespace[:-1]))

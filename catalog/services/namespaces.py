@@ -40,7 +40,7 @@ def create(
     one, and stays. Raises InvalidArgument for a name that cannot be or a location outside the warehouse, AlreadyExists
     when it is there (without regard to case).
     """
-    _check_path(path)
+    check_path(path)
     check_properties(properties)
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
@@ -136,7 +136,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
             raise InvalidArgument(f"Invalid property {key!r}: the character U+0000 cannot be kept")
 
 
-def _check_path(path: Sequence[str]) -> None:
+def check_path(path: Sequence[str]) -> None:
     if not path:
         raise InvalidArgument("Invalid namespace: the list of names is empty")
     if len(path) > MAX_DEPTH:

@@ -57,6 +57,6 @@ def _key(token: str) -> str:
 def _size(value: str | None) -> int:
     if value is None:
         return MAX_PAGE_SIZE
-    if not (value.isascii() and value.isdigit() and 0 < len(value) < 10 and int(value) > 0):  # noqa: PLR2004 digits
+    if not (value.isascii() and value.isdigit() and value.strip("0")):
         raise BadRequest(f"Invalid pageSize {value[:80]!r}: a number from 1 is expected")
-    return min(int(value), MAX_PAGE_SIZE)
+    return MAX_PAGE_SIZE if len(value) > 9 else min(int(value), MAX_PAGE_SIZE)  # noqa: PLR2004 digits

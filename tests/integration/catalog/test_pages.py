@@ -64,8 +64,9 @@ def test_lists_are_complete_and_in_one_order(lake: Lake, url: str) -> None:
         assert [name for page in paged for name in page] == everything
     assert read(lake, url + "pageToken=") == (everything, None)
     assert read(lake, url + "pageSize=7") == (everything, None)
-    assert read(lake, url + "pageSize=999999999") == (everything, None)
-    for bad in ("pageSize=0", "pageSize=-1", "pageSize=x", "pageSize=", "pageSize=9999999999", "pageSize=%D9%A3"):
+    for many in ("999999999", "24623931167"):
+        assert read(lake, f"{url}pageSize={many}") == (everything, None)
+    for bad in ("pageSize=0", "pageSize=-1", "pageSize=x", "pageSize=", "pageSize=%D9%A3"):
         assert lake.client.get(url + bad).error() == (400, "BadRequestException")
     for bad in (
         "pageToken=x",

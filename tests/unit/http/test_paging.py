@@ -18,6 +18,7 @@ def test_neither_parameter_asks_for_everything() -> None:
         ({"pageSize": "3"}, Page(None, 3)),
         ({"pageToken": "", "pageSize": "3"}, Page(None, 3)),
         ({"pageSize": "999999999"}, Page(None, MAX_PAGE_SIZE)),
+        ({"pageSize": "24623931167"}, Page(None, MAX_PAGE_SIZE)),
     ],
 )
 def test_either_parameter_asks_for_a_page(query: dict[str, str], page: Page) -> None:
@@ -44,7 +45,7 @@ def test_a_token_that_is_no_base64_is_refused(token: str) -> None:
         Page.parse({"pageToken": token})
 
 
-@pytest.mark.parametrize("size", ["", "0", "-1", "+1", "1.0", "x", "٣", "1" * 10, " 1"])
+@pytest.mark.parametrize("size", ["", "0", "-1", "+1", "1.0", "x", "٣", " 1", "0000000000"])
 def test_a_size_that_is_no_number_from_one_is_refused(size: str) -> None:
     with pytest.raises(BadRequest, match="pageSize"):
         Page.parse({"pageSize": size})
