@@ -110,3 +110,29 @@ def test_transactions_over_the_same_tables_in_other_orders_lose_nothing(lake: La
     for name in names:
         assert expected <= properties(lake, name).keys()
         assert len(lake.load(name)["metadata"]["metadata-log"]) == 24
+
+
+def test_thirty_two_committers_to_thirty_two_tables_lose_and_double_nothing(lake: Lake) -> None:
+    names = [f"t{number}" for number in range(32)]
+    for name in names:
+        lake.create_table(name, properties={"write.metadata.previous-versions-max": "1000"})
+
+    def work(worker: int) -> list[tuple[str, list[str], int]]:
+        """(key, tables, status) of each transaction: four tables, other ones each time, in no common order."""
+        done = []
+        for turn in range(2):
+            key = f"w{worker}-{turn}"
+            chosen = [names[(worker * 7 + turn * 5 + step * 11) % 32] for step in range(4)]
+            answer = commit(lake, *(change(name, set_properties(**{key: "1"})) for name in chosen))
+            done.append((key, chosen, answer.status))
+        return done
+
+    with ThreadPoolExecutor(32) as pool:
+        ledger = [entry for entries in pool.map(work, range(32)) for entry in entries]
+
+    assert {status for _, _, status in ledger} == {204}
+    for name in names:
+        expected = {key for key, chosen, _ in ledger if name in chosen}
+        metadata = lake.load(name)["metadata"]
+        assert {key for key in metadata["properties"] if key.startswith("w") and "-" in key[:4]} == expected
+        assert len(metadata["metadata-log"]) == len(expected)
