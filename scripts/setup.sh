@@ -38,7 +38,8 @@ find_uv() {
     rm -rf "$tool"
     "$1" -m venv "$tool" >&2 ||
       fail "$1 cannot create virtual environments: install its venv module (on Debian and Ubuntu: python3-venv)"
-    "$tool/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION" >&2 || {
+    "$tool/bin/python" -m pip install --quiet --retries 2 --disable-pip-version-check "uv==$UV_VERSION" 2>"$tool/log" || {
+      tail -n 1 "$tool/log" >&2
       rm -rf "$tool"
       fail "uv $UV_VERSION could not be downloaded. The first start needs a connection to a Python package index" \
         "(PIP_INDEX_URL names another than the default); later ones do not"
