@@ -1,4 +1,4 @@
-"""The hot reads: loadTable, tableExists and config, without Django and with one query that all concurrent ones share.
+"""The hot reads: of tables, views, namespaces, lists and config, without Django, by a query that concurrent ones share.
 
 The query returns the row's version and the project's authorization epoch together: the body and the decision that this
 process knows are used only if they are of exactly that version and epoch. Everything else is Django's (see
@@ -15,13 +15,14 @@ import psycopg
 from catalog.api import etags
 from catalog.api.config import config_body
 from catalog.api.rendering import LOAD_SUFFIX
-from catalog.api.shapes import identifiers_body
+from catalog.api.shapes import identifiers_body, namespace_body, namespaces_body
 from catalog.documents import inflated, spliced
 from catalog.models.namespace import path_key
 from catalog.refs import SEPARATOR
+from catalog.services import lookups
 from catalog.services.recent import RECENT
 from lakewarden import backends
-from lakewarden.authz.actions import Action, NamespaceAction, TableAction, WarehouseAction
+from lakewarden.authz.actions import Action, NamespaceAction, TableAction, ViewAction, WarehouseAction
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.model import required
 from lakewarden.context import PrincipalId
@@ -36,81 +37,105 @@ from lakewarden.paging import Page
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
-_TABLE = re.compile(rb"/catalog/v1/([0-9a-f-]{36})/namespaces/([^/]+)/tables/([^/]+)")
-_TABLES = re.compile(rb"/catalog/v1/([0-9a-f-]{36})/namespaces/([^/]+)/tables")
+_PREFIX = rb"/catalog/v1/([0-9a-f-]{36})/namespaces"
+_TABULAR = re.compile(_PREFIX + rb"/([^/]+)/(tables|views)/([^/]+)")
+_TABLES = re.compile(_PREFIX + rb"/([^/]+)/tables")
+_NAMESPACE = re.compile(_PREFIX + rb"/([^/]+)")
+_NAMESPACES = re.compile(_PREFIX)
 _CONFIG = b"/catalog/v1/config"
 _NAMES_BETWEEN = "\x1f"  # no name holds it
 
-_tables = Coalescer("""
-    select k.i, t.id, t.version, p.id, p.authz_epoch
-    from unnest(%s::uuid[], %s::text[], %s::text[]) with ordinality as k(warehouse, path, name, i)
-    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path
-    join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null and t.kind = 'table'
-    join warehouse w on w.id = n.warehouse_id
-    join project p on p.id = w.project_id
-""")
-_lists = Coalescer("""
-    select k.i, n.id, n.path, p.id, p.authz_epoch, l.names
-    from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, path, after, most, i)
-    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path
-    join warehouse w on w.id = n.warehouse_id
-    join project p on p.id = w.project_id
-    cross join lateral (
-        select string_agg(t.name, chr(31) order by t.name_key) as names
-        from (
-            select name, name_key from tabular
-            where namespace_id = n.id and kind = 'table' and deleted_at is null and name_key > k.after
-            order by name_key limit k.most
-        ) t
-    ) l
-""")
-_warehouses = Coalescer("""
-    select k.i, w.id, p.id, p.authz_epoch
-    from unnest(%s::text[], %s::text[]) with ordinality as k(project, name, i)
-    join warehouse w on w.project_id = k.project and w.name_key = k.name
-    join project p on p.id = w.project_id
-""")
 
-
-async def table(request: HotRequest) -> Answer | None:
-    """`GET` and `HEAD` of a table, all snapshots."""
-    key = _table_key(request.path)
-    if key is None or request.query not in {b"", b"snapshots=all"}:
-        return None
+async def tabular(request: HotRequest) -> Answer | None:
+    """`GET` and `HEAD` of a table or view, all snapshots."""
+    asked = _tabular_key(request.path)
     principal = _principal(request)
-    if principal is None:
+    if asked is None or principal is None or request.query not in {b"", b"snapshots=all"}:
         return None
-    row = await _find(_tables, key)
-    if row is None:
+    kind, key = asked
+    row = await _find(lookups.TABULARS, key)
+    if row is None or row[1] != kind:
         return None
-    identifier, version, project, epoch = row
-    if not _may(principal, str(identifier), Epoch(project, epoch), TableAction.GET_METADATA):
+    identifier, _, version, project, epoch = row
+    action = TableAction.GET_METADATA if kind == "table" else ViewAction.GET_METADATA
+    if not _may(principal, str(identifier), Epoch(project, epoch), action):
         return None
     if request.method == "HEAD":
         return 204, [_request_id(request)], b""
     return _table_answer(request, identifier, version)
 
 
+async def namespace(request: HotRequest) -> Answer | None:
+    """`GET` and `HEAD` of a namespace."""
+    key = _namespace_key(_NAMESPACE, request.path)
+    principal = _principal(request)
+    if key is None or principal is None or request.query:
+        return None
+    row = await _find(lookups.NAMESPACES, key)
+    if row is None:
+        return None
+    identifier, path, properties, project, epoch = row
+    if not _may(principal, str(identifier), Epoch(project, epoch), NamespaceAction.GET_METADATA):
+        return None
+    if request.method == "HEAD":
+        return 204, [_request_id(request)], b""
+    return _compressed(request, namespace_body(path, properties))
+
+
 async def tables(request: HotRequest) -> Answer | None:
     """`GET` of the tables of a namespace."""
-    place = _namespace_key(request.path)
-    if place is None or request.method != "GET":
+    key = _namespace_key(_TABLES, request.path)
+    page, principal = _page(request), _principal(request)
+    if key is None or page is None or principal is None:
         return None
-    principal = _principal(request)
-    try:
-        page = Page.parse(dict(parse_qsl(request.query.decode("latin-1"), keep_blank_values=True)))
-    except LakewardenError:
-        return None
-    if principal is None or "\x00" in (page.after or ""):
-        return None
-    row = await _find(_lists, (*place, page.after or "", page.limit))
+    row = await _find(lookups.TABLE_NAMES, (*key, page.after or "", page.limit))
     if row is None:
         return None
     identifier, path, project, epoch, names = row
     if not _may(principal, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_TABLES):
         return None
+    return _compressed(request, identifiers_body(path, *_cut(page, names)))
+
+
+async def namespaces(request: HotRequest) -> Answer | None:
+    """`GET` of the top namespaces of a warehouse."""
+    found = _NAMESPACES.fullmatch(request.path)
+    page, principal = _page(request), _principal(request)
+    if found is None or page is None or principal is None:
+        return None
+    try:
+        warehouse_id = UUID(found.group(1).decode())
+    except ValueError:
+        return None
+    row = await _find(lookups.TOP_NAMESPACE_NAMES, (warehouse_id, page.after or "", page.limit))
+    if row is None:
+        return None
+    identifier, project, epoch, names = row
+    if not _may(principal, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_NAMESPACES):
+        return None
+    shown, last = _cut(page, names)
+    return _compressed(request, namespaces_body([[name] for name in shown], last))
+
+
+def _page(request: HotRequest) -> Page | None:
+    """What a list asks for; None unless the query holds nothing else, or it is no list."""
+    query = dict(parse_qsl(request.query.decode("latin-1"), keep_blank_values=True))
+    if request.method != "GET" or not query.keys() <= {"pageToken", "pageSize"}:
+        return None
+    try:
+        page = Page.parse(query)
+    except LakewardenError:
+        return None
+    return None if "\x00" in (page.after or "") else page
+
+
+def _cut(page: Page, names: str | None) -> tuple[list[str], str | None]:
     found = names.split(_NAMES_BETWEEN) if names else []
-    body = identifiers_body(path, *page.cut([(name, match_key(name)) for name in found]))
+    return page.cut([(name, match_key(name)) for name in found])
+
+
+def _compressed(request: HotRequest, body: bytes) -> Answer:
+    """As `responses.compress` does it."""
     headers = [(b"content-type", b"application/json"), _request_id(request)]
     if len(body) >= COMPRESS_FROM:
         headers.append((b"vary", b"Accept-Encoding"))
@@ -122,23 +147,25 @@ async def tables(request: HotRequest) -> Answer | None:
 
 
 @lru_cache(maxsize=10_000)
-def _table_key(path: bytes) -> Key | None:
-    """(warehouse id, path key, name key) of a table's URL, or None when it is none."""
-    found = _TABLE.fullmatch(path)
+def _tabular_key(path: bytes) -> tuple[str, Key] | None:
+    """Kind, and (warehouse id, path key, name key), of a table's or view's URL; None when it is none."""
+    found = _TABULAR.fullmatch(path)
     place = _place(found.group(1), found.group(2)) if found else None
-    name = unquote_plus(found.group(3).decode("latin-1")) if found else ""
-    return (*place, match_key(name)) if place and path.isascii() and "\x00" not in name else None
+    if found is None or place is None or not path.isascii():
+        return None
+    name = unquote_plus(found.group(4).decode())
+    return (found.group(3).decode().removesuffix("s"), (*place, match_key(name))) if "\x00" not in name else None
 
 
 @lru_cache(maxsize=10_000)
-def _namespace_key(path: bytes) -> Key | None:
-    """(warehouse id, path key) of the URL of a namespace's tables, or None when it is none."""
-    found = _TABLES.fullmatch(path)
+def _namespace_key(route: re.Pattern[bytes], path: bytes) -> Key | None:
+    """(warehouse id, path key) of a URL that is one of `route`, or None when it is none."""
+    found = route.fullmatch(path)
     return _place(found.group(1), found.group(2)) if found and path.isascii() else None
 
 
-def _place(prefix: bytes, namespace: bytes) -> Key | None:
-    path = unquote_plus(namespace.decode("latin-1"))
+def _place(prefix: bytes, names: bytes) -> Key | None:
+    path = unquote_plus(names.decode("latin-1"))
     try:
         return None if "\x00" in path else (UUID(prefix.decode()), path_key(path.split(SEPARATOR)))
     except ValueError:
@@ -175,7 +202,7 @@ def config_route(capabilities: list[str]) -> HotRoute:
         principal = _principal(request)
         if key is None or principal is None or not users.is_known(principal):
             return None
-        row = await _find(_warehouses, key)
+        row = await _find(lookups.WAREHOUSES, key)
         if row is None:
             return None
         identifier, project, epoch = row

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.replay import CatalogMutation, namespace_again
-from catalog.api.shapes import CreateNamespace, UpdateProperties
+from catalog.api.shapes import CreateNamespace, UpdateProperties, namespace_body, namespaces_body
 from catalog.models import Namespace
 from catalog.refs import NamespaceRef
 from catalog.services import namespaces
@@ -14,9 +14,9 @@ from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import NoSuchNamespace
 from lakewarden.http.request import ApiRequest
-from lakewarden.http.responses import json_response, no_content
+from lakewarden.http.responses import json_bytes, json_response, no_content
 from lakewarden.idempotency.records import Outcome
-from lakewarden.paging import Page, next_token
+from lakewarden.paging import Page
 
 
 class NamespacesEndpoint(CatalogMutation):
@@ -29,7 +29,7 @@ class NamespacesEndpoint(CatalogMutation):
         else:
             top = access.warehouse(request.context, prefix, WarehouseAction.LIST_NAMESPACES)
             paths, last = namespaces.children(top, page)
-        return json_response({"namespaces": paths, "next-page-token": next_token(last) if last is not None else None})
+        return json_bytes(namespaces_body(paths, last))
 
     def _parent(self, request: ApiRequest, prefix: str, parent: str) -> Granted[Namespace]:
         """Java and PyIceberg encode the parent twice, as a path and again as a query; others once."""
@@ -50,7 +50,7 @@ class NamespacesEndpoint(CatalogMutation):
         else:
             top = access.warehouse(request.context, prefix, WarehouseAction.CREATE_NAMESPACE)
             created = namespaces.create(top, body.namespace, properties)
-        return json_response({"namespace": created.path, "properties": created.properties})
+        return json_bytes(namespace_body(created.path, created.properties))
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
         return namespace_again(request, earlier)
@@ -60,7 +60,7 @@ class NamespaceEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         ref = NamespaceRef.parse(prefix, namespace)
         found = access.namespace(request.context, ref, NamespaceAction.GET_METADATA).target
-        return json_response({"namespace": found.path, "properties": found.properties})
+        return json_bytes(namespace_body(found.path, found.properties))
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         access.namespace(request.context, NamespaceRef.parse(prefix, namespace), NamespaceAction.GET_METADATA)

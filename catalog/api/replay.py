@@ -6,11 +6,12 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.rendering import render_stored
+from catalog.api.shapes import namespace_body
 from catalog.services.pointer import load
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.http.repeatable import RepeatableEndpoint
 from lakewarden.http.request import ApiRequest
-from lakewarden.http.responses import json_bytes, json_response, no_content
+from lakewarden.http.responses import json_bytes, no_content
 from lakewarden.idempotency.records import Outcome
 
 
@@ -35,4 +36,4 @@ def stored_again(request: ApiRequest, earlier: Outcome, *, suffix: bytes) -> Htt
 
 def namespace_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:
     found = access.namespace_of_id(request.context, UUID(earlier.object_id), NamespaceAction.GET_METADATA).target
-    return json_response({"namespace": found.path, "properties": found.properties})
+    return json_bytes(namespace_body(found.path, found.properties))

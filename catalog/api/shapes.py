@@ -47,3 +47,13 @@ def identifiers_body(path: list[str], names: list[str], last: str | None) -> byt
     found = [{"namespace": path, "name": name} for name in names]
     token = next_token(last) if last is not None else None
     return msgspec.json.encode({"identifiers": found, "next-page-token": token})
+
+
+def namespace_body(path: list[str], properties: dict[str, str]) -> bytes:
+    """A GetNamespaceResponse, as JSON."""
+    return msgspec.json.encode({"namespace": path, "properties": properties})
+
+
+def namespaces_body(paths: list[list[str]], last: str | None) -> bytes:
+    """A ListNamespacesResponse, as JSON; `last` is the key behind which the next page starts."""
+    return msgspec.json.encode({"namespaces": paths, "next-page-token": next_token(last) if last is not None else None})

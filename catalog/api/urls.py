@@ -53,5 +53,5 @@ urlpatterns = [
     ),
 ]
 
-HOT_ROUTES = [hot.table, hot.tables, hot.config_route(CAPABILITIES)]
+HOT_ROUTES = [hot.tabular, hot.tables, hot.namespace, hot.namespaces, hot.config_route(CAPABILITIES)]
 """What is answered before Django is asked, where it can be."""

@@ -130,6 +130,35 @@ def test_hot_lists_are_those_of_django(
         _same(first, second)
 
 
+def test_hot_namespaces_and_views_are_those_of_django(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, queries: Counted
+) -> None:
+    for number in range(5):
+        lake.create_namespace(f"N {number}", properties={"ü": "x" * 500 * number})
+    lake.create_view("Late")
+    token = lake.client.get(lake.path("namespaces", pageSize="2")).json()["next-page-token"]
+    calls = [
+        lake.path("namespaces"),
+        lake.path("namespaces", pageSize="2"),
+        lake.path("namespaces", pageSize="2", pageToken=token),
+        *(lake.namespace(f"n {number}") for number in range(5)),
+        lake.view("LATE"),
+    ]
+    for each in calls:
+        lake.client.get(each, headers=GZIP)
+    queries.take()
+    hot = [lake.client.get(each, headers=GZIP) for each in calls]
+    assert queries.take() == (len(calls), 0)
+    assert [lake.client.head(each).status for each in (lake.namespace("sales"), lake.view("late"))] == [204, 204]
+    assert lake.client.get(lake.table("late"), headers=GZIP).error() == (404, "NoSuchTableException")
+
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [])
+    cold = [lake.client.get(each, headers=GZIP) for each in calls]
+
+    for first, second in zip(hot, cold, strict=True):
+        _same(first, second)
+
+
 def test_a_hot_list_of_an_empty_namespace_is_empty(lake: Lake, queries: Counted) -> None:
     lake.client.get(lake.namespace("sales", "tables"))
     queries.take()

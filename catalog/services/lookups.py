@@ -1,0 +1,58 @@
+"""The queries of the hot reads (`catalog.api.hot`): each returns the object's id, and the project's id and epoch."""
+
+from lakewarden.hot.coalescer import Coalescer
+
+_OF = "join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id"
+
+# (warehouse id, namespace's path key, name key) → id, kind, version, project, epoch
+TABULARS = Coalescer(f"""
+    select k.i, t.id, t.kind, t.version, p.id, p.authz_epoch
+    from unnest(%s::uuid[], %s::text[], %s::text[]) with ordinality as k(warehouse, path, name, i)
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path {_OF}
+    join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
+""")  # noqa: S608 joins of ours
+
+# (warehouse id, namespace's path key) → id, path, properties, project, epoch
+NAMESPACES = Coalescer(f"""
+    select k.i, n.id, n.path, n.properties, p.id, p.authz_epoch
+    from unnest(%s::uuid[], %s::text[]) with ordinality as k(warehouse, path, i)
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path {_OF}
+""")  # noqa: S608 joins of ours
+
+# (warehouse id, namespace's path key, key after which, how many) → id, path, project, epoch, names with U+001F between
+TABLE_NAMES = Coalescer(f"""
+    select k.i, n.id, n.path, p.id, p.authz_epoch, l.names
+    from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, path, after, most, i)
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path {_OF}
+    cross join lateral (
+        select string_agg(t.name, chr(31) order by t.name_key) as names
+        from (
+            select name, name_key from tabular
+            where namespace_id = n.id and kind = 'table' and deleted_at is null and name_key > k.after
+            order by name_key limit k.most
+        ) t
+    ) l
+""")  # noqa: S608 joins of ours
+
+# (warehouse id, key after which, how many) → id, project, epoch, names of the top namespaces with U+001F between
+TOP_NAMESPACE_NAMES = Coalescer("""
+    select k.i, w.id, p.id, p.authz_epoch, l.names
+    from unnest(%s::uuid[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, after, most, i)
+    join warehouse w on w.id = k.warehouse join project p on p.id = w.project_id
+    cross join lateral (
+        select string_agg(n.name, chr(31) order by n.name_key) as names
+        from (
+            select path[1] as name, name_key from namespace
+            where warehouse_id = w.id and parent_id is null and name_key > k.after
+            order by name_key limit k.most
+        ) n
+    ) l
+""")
+
+# (project id, warehouse's name key) → id, project, epoch
+WAREHOUSES = Coalescer("""
+    select k.i, w.id, p.id, p.authz_epoch
+    from unnest(%s::text[], %s::text[]) with ordinality as k(project, name, i)
+    join warehouse w on w.project_id = k.project and w.name_key = k.name
+    join project p on p.id = w.project_id
+""")
