@@ -247,7 +247,7 @@ def _may(principal: PrincipalId, object_id: str, epoch: Epoch, action: Action) -
 async def _find(coalescer: Coalescer, key: Key) -> Row | None:
     try:
         return await coalescer.find(key)
-    except psycopg.Error:
+    except (psycopg.Error, ValueError):
         return None  # Django's turn: it tries once more, and knows how to say it
 
 

@@ -19,13 +19,13 @@ Row = tuple[Any, ...]
 
 
 class Coalescer:
-    """`statement` takes one array for each part of a key, of the Postgres types `types`.
+    """`statement` takes one array for each part of a key.
 
     It selects `k.i` (the key's ordinality, from 1) first, then what the caller wants; at most one row a key.
     """
 
     def __init__(self, statement: str) -> None:
-        self._statement = statement.encode()
+        self.statement = statement
         self._waiting: list[tuple[Key, asyncio.Future[Row | None]]] = []
         self._running: asyncio.Task[None] | None = None
 
@@ -49,7 +49,7 @@ class Coalescer:
         columns = [list(column) for column in zip(*(key for key, _ in batch), strict=True)]
         try:
             rows = await self._fetch(columns)
-        except psycopg.Error as error:
+        except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
             for _, answer in batch:
                 if not answer.done():
                     answer.set_exception(error)
@@ -68,5 +68,5 @@ class Coalescer:
 
     async def _query(self, columns: list[list[object]]) -> list[Row]:
         async with connection() as usable, usable.cursor(binary=True) as cursor:
-            await cursor.execute(self._statement, columns, prepare=True)
+            await cursor.execute(self.statement.encode(), columns, prepare=True)
             return await cursor.fetchall()

@@ -1,0 +1,123 @@
+"""The coalescer: who asks while a query runs is answered by the next one, and nobody waits for ever."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import psycopg
+import pytest
+
+from lakewarden.hot.coalescer import MAX_KEYS, Coalescer, Row
+
+Query = Callable[[list[list[object]]], Coroutine[Any, Any, list[Row]]]
+
+
+def coalescer(query: Query) -> Coalescer:
+    made = Coalescer("select")
+    made._query = query  # type: ignore[method-assign]
+    return made
+
+
+def test_requests_of_one_moment_share_a_query() -> None:
+    asked: list[list[list[object]]] = []
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        asked.append(columns)
+        await asyncio.sleep(0)
+        return [(number, f"row of {key}") for number, key in enumerate(columns[0], start=1) if key != "missing"]
+
+    async def ask() -> list[Row | None]:
+        under_test = coalescer(query)
+        return await asyncio.gather(*(under_test.find((key, 1)) for key in ("a", "missing", "b")))
+
+    assert asyncio.run(ask()) == [("row of a",), None, ("row of b",)]
+    assert asked == [[["a", "missing", "b"], [1, 1, 1]]]
+
+
+def test_who_comes_while_a_query_runs_is_answered_by_a_later_one() -> None:
+    running = asyncio.Event()
+    asked: list[object] = []
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        asked.append(list(columns[0]))
+        running.set()
+        await asyncio.sleep(0.01)
+        return [(number, key) for number, key in enumerate(columns[0], start=1)]
+
+    async def ask() -> None:
+        under_test = coalescer(query)
+        first = asyncio.create_task(under_test.find(("early",)))
+        await running.wait()
+        late = await asyncio.gather(under_test.find(("late",)), under_test.find(("later",)))
+        assert await first == ("early",)
+        assert late == [("late",), ("later",)]
+
+    asyncio.run(ask())
+    assert asked == [["early"], ["late", "later"]]
+
+
+def test_a_query_takes_a_bounded_number_of_keys() -> None:
+    sizes: list[int] = []
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        sizes.append(len(columns[0]))
+        return [(number, key) for number, key in enumerate(columns[0], start=1)]
+
+    async def ask() -> None:
+        under_test = coalescer(query)
+        found = await asyncio.gather(*(under_test.find((number,)) for number in range(MAX_KEYS + 3)))
+        assert found == [(number,) for number in range(MAX_KEYS + 3)]
+
+    asyncio.run(ask())
+    assert sizes == [MAX_KEYS, 3]
+
+
+@pytest.mark.parametrize("error", [psycopg.DataError("no"), ValueError("a surrogate")])
+def test_an_error_reaches_everybody_who_waits_and_the_next_is_served(error: Exception) -> None:
+    failing = True
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        if failing:
+            raise error
+        return [(1, "row")]
+
+    async def ask() -> None:
+        nonlocal failing
+        under_test = coalescer(query)
+        waiting = [under_test.find((key,)) for key in "ab"]
+        answers = await asyncio.gather(*waiting, return_exceptions=True)
+        assert answers == [error, error]
+        failing = False
+        assert await under_test.find(("a",)) == ("row",)
+
+    asyncio.run(ask())
+
+
+def test_a_broken_connection_is_tried_once_more() -> None:
+    tries = 0
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise psycopg.OperationalError("gone")
+        return [(1, "row")]
+
+    assert asyncio.run(coalescer(query).find(("a",))) == ("row",)
+    assert tries == 2
+
+
+def test_a_request_that_went_away_disturbs_nobody() -> None:
+    async def query(columns: list[list[object]]) -> list[Row]:
+        await asyncio.sleep(0.01)
+        return [(number, key) for number, key in enumerate(columns[0], start=1)]
+
+    async def ask() -> None:
+        under_test = coalescer(query)
+        leaving = asyncio.create_task(under_test.find(("leaving",)))
+        staying = asyncio.create_task(under_test.find(("staying",)))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert await staying == ("staying",)
+
+    asyncio.run(ask())
