@@ -17,6 +17,7 @@ import psycopg
 
 from benchmarks.machine.processes import cpu_ns, stat_of
 from lakewarden.embedded.postgres import EmbeddedPostgres
+from lakewarden.prepared import Parameters
 
 WAREHOUSE = uuid.UUID(int=1)
 FILL = """
@@ -43,7 +44,13 @@ FILL = """
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--tables", type=int, nargs="+", default=[1_000, 1_000_000], help="sizes, smallest first")
+    arguments.add_argument(
+        "--tables",
+        type=int,
+        nargs="+",
+        default=[1_000, 1_000_000],
+        help="sizes, smallest first; a million takes minutes",
+    )
     arguments.add_argument("--calls", type=int, default=2000, help="calls of each query in a round (five rounds)")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="lw-scale-") as directory:
@@ -66,7 +73,7 @@ def _migrate(url: str) -> None:
     migrate(verbosity=0)
 
 
-def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Sequence[object]]]]:
+def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Parameters]]]:
     from catalog.models import tabular  # noqa: PLC0415 needs the app registry
     from catalog.services import lookups  # noqa: PLC0415 as above
 
@@ -89,13 +96,13 @@ def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Sequence[object]
         ),
         "overlap of a new location": (
             tabular._OVERLAP,  # noqa: SLF001 as above
-            lambda number: [
-                WAREHOUSE,
-                None,
-                ["file:///w", f"file:///w/x{number}"],
-                f"file:///w/x{number}/",
-                f"file:///w/x{number}0",
-            ],
+            lambda number: {
+                "in": WAREHOUSE,
+                "but": None,
+                "at": ["file:///w", f"file:///w/x{number}"],
+                "from": f"file:///w/x{number}/",
+                "to": f"file:///w/x{number}0",
+            },
         ),
     }
 
@@ -118,7 +125,7 @@ def _measure(url: str, size: int, calls: int) -> dict[str, float]:
 
 
 def _rounds(
-    connection: psycopg.Connection, statement: str, parameters: Callable[[int], Sequence[object]], calls: int
+    connection: psycopg.Connection, statement: str, parameters: Callable[[int], Parameters], calls: int
 ) -> float:
     found: list[float] = []
     for turn in range(6):

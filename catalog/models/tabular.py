@@ -54,8 +54,8 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
 
     def has_overlap(self, warehouse_id: UUID, location: str, *, but: UUID | None) -> bool:
         """Whether one other than `but` lies at, in or around `location`; dropped ones that can be restored count."""
-        below = (location + "/", location + chr(ord("/") + 1))
-        return bool(fetch(_OVERLAP, [warehouse_id, but, around(location), *below]))
+        below = {"from": location + "/", "to": location + chr(ord("/") + 1)}
+        return bool(fetch(_OVERLAP, {"in": warehouse_id, "but": but, "at": around(location), **below}))
 
     def kind_of(self, namespace_id: UUID, name_key: str) -> str | None:
         """Whether a table or a view has the name; None when it is free."""
@@ -146,10 +146,12 @@ _WITH_DOCUMENT = f"""
     from tabular t join tabular_document d on d.tabular_id = t.id
     where t.id = %s and t.deleted_at is null
 """  # noqa: S608 names of our own columns
+# two selects, as each has an index of its own: an `or` of both reads the whole warehouse
 _OVERLAP = """
+    select 1 from tabular where warehouse_id = %(in)s and id is distinct from %(but)s::uuid and location = any(%(at)s)
+    union all
     select 1 from tabular
-    where warehouse_id = %s and id is distinct from %s::uuid
-      and (location = any(%s) or (location ~>=~ %s and location ~<~ %s))
+    where warehouse_id = %(in)s and id is distinct from %(but)s::uuid and location ~>=~ %(from)s and location ~<~ %(to)s
     limit 1
 """
 _KIND = "select kind from tabular where namespace_id = %s and name_key = %s and deleted_at is null"

@@ -4,23 +4,24 @@ The ORM compiles its SQL and has Postgres plan it anew each time: four to eight 
 Only `models` and `services` call this.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import psycopg
 from django.db import connection, models
 
 M = TypeVar("M", bound=models.Model)
+Parameters = Sequence[object] | Mapping[str, object]
 
 
-def fetch(statement: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+def fetch(statement: str, parameters: Parameters) -> list[tuple[Any, ...]]:
     """All rows. Errors are Django's (django.db.Error); the statement is part of the transaction that is open."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         return cursor.execute(statement.encode(), parameters, prepare=True, binary=True).fetchall()
 
 
-def execute(statement: str, parameters: Sequence[object]) -> None:
+def execute(statement: str, parameters: Parameters) -> None:
     """As `fetch`, for a statement that returns no rows."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:

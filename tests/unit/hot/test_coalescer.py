@@ -14,7 +14,7 @@ Query = Callable[[list[list[object]]], Coroutine[Any, Any, list[Row]]]
 
 def coalescer(query: Query) -> Coalescer:
     made = Coalescer("select")
-    made._query = query  # type: ignore[method-assign]
+    made._query = query  # type: ignore[method-assign, assignment]
     return made
 
 
@@ -48,7 +48,7 @@ def test_who_comes_while_a_query_runs_is_answered_by_a_later_one() -> None:
         under_test = coalescer(query)
         first = asyncio.create_task(under_test.find(("early",)))
         await running.wait()
-        late = await asyncio.gather(under_test.find(("late",)), under_test.find(("later",)))
+        late = await asyncio.gather(*(under_test.find((key,)) for key in ("late", "later")))
         assert await first == ("early",)
         assert late == [("late",), ("later",)]
 
