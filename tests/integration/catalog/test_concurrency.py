@@ -32,7 +32,7 @@ def at_once(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
 def test_no_commit_to_one_table_is_lost(lake: Lake, base: Path) -> None:
     before = lake.create_table("orders", properties={"write.metadata.previous-versions-max": "1000"}).json()
     uuid = {"type": "assert-table-uuid", "uuid": before["metadata"]["table-uuid"]}
-    committers, rounds = 32, 3
+    committers, rounds = 100, 1
 
     def commits(committer: int) -> list[tuple[str, Answer]]:
         keys = [f"{committer}-{each}" for each in range(rounds)]
