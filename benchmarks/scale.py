@@ -55,7 +55,7 @@ def main() -> int:
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="lw-scale-") as directory:
         Path(directory).chmod(0o711)
-        with EmbeddedPostgres(Path(directory), durable=False) as server:
+        with EmbeddedPostgres(Path(directory), durable=False, settings={"shared_buffers": "2GB"}) as server:
             _migrate(server.url)
             results = [_measure(server.url, size, options.calls) for size in options.tables]
     _report(options.tables, results)
