@@ -6,27 +6,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lakewarden import backends
 from lakewarden.audit.models import AuditEntry
-from lakewarden.authz.decisions import KNOWN
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
 from tests.integration.catalog.openapi import CheckedClient
 from tests.servers.asgi_client import AsgiClient
-from tests.servers.stub_authenticator import StubAuthenticator
 
 Recorded = Callable[[], list[str]]
 
 
 @pytest.fixture
-def client(database: None, monkeypatch: pytest.MonkeyPatch) -> CheckedClient:
+def client(client: AsgiClient) -> CheckedClient:
     """The `client` of all integration tests, which also checks every answer."""
-    stub = StubAuthenticator()
-    monkeypatch.setattr(backends, "authenticator", lambda: stub)
-    backends.authorizer.cache_clear()
-    KNOWN.clear()
-    return CheckedClient()
+    return CheckedClient(client.headers)
 
 
 @pytest.fixture
