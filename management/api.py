@@ -14,10 +14,13 @@ from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
+from lakewarden.paging import Page
 from management.shapes import Body
 from tenants.models.project import DEFAULT_PROJECT_ID
 
 B = TypeVar("B", bound=Body)
+
+DEFAULT_PAGE_SIZE = 100
 
 
 class ManagementView(APIView):
@@ -72,6 +75,11 @@ class ManagementView(APIView):
     def project_id(self) -> str:
         """The project that the request is about: `x-project-id`, else the default project."""
         return self.context.project_id or DEFAULT_PROJECT_ID
+
+    @property
+    def page(self) -> Page:
+        """The page of a list that is asked for: `pageToken` and `pageSize` (100 when it is not said)."""
+        return Page.parse({"pageSize": str(DEFAULT_PAGE_SIZE), **self.call.query})
 
     def body(self, shape: type[B]) -> B:
         """The validated JSON body. Raises BadRequest that names the field that is wrong."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -67,3 +68,8 @@ def _principal(value: Mapping[str, Any], *, where: str) -> PrincipalId:
     if set(value) != {"user"} or not isinstance(user, str) or not _USER_ID.fullmatch(user) or not user.isprintable():
         raise BadRequest(f'{where}.principal: {dict(value)!r} is not {{"user": "<provider>~<subject>"}}')
     return PrincipalId(user)
+
+
+routes = [
+    path("warehouse/<str:warehouse_id>/grants", WarehouseGrants.as_view()),
+]

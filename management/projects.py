@@ -1,5 +1,6 @@
 """Projects: `POST /project`, `GET /project` (addressed by `x-project-id`), `GET /project-list`."""
 
+from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,3 +39,9 @@ class ProjectList(ManagementView):
         """The projects that the caller may see, by name; an empty list is an answer like any other."""
         visible = access.visible_projects(self.context)
         return Response({"projects": [ProjectShape.of(project) for project in visible]})
+
+
+routes = [
+    path("project", Projects.as_view()),
+    path("project-list", ProjectList.as_view()),
+]

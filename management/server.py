@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -63,3 +64,9 @@ class Bootstrap(ManagementView):
         )
         servers.bootstrap(described, self.context)
         return Response(status=204)
+
+
+routes = [
+    path("info", Info.as_view()),
+    path("bootstrap", Bootstrap.as_view()),
+]

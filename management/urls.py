@@ -2,22 +2,8 @@
 
 from django.urls import include, path
 
-from management.grants import WarehouseGrants
-from management.projects import ProjectList, Projects
-from management.server import Bootstrap, Info
-from management.users import Users, WhoAmI
-from management.warehouses import OneWarehouse, Warehouses
+from management import grants, projects, server, users, warehouses
 
-routes = [
-    path("info", Info.as_view()),
-    path("bootstrap", Bootstrap.as_view()),
-    path("whoami", WhoAmI.as_view()),
-    path("user", Users.as_view()),
-    path("project", Projects.as_view()),
-    path("project-list", ProjectList.as_view()),
-    path("warehouse", Warehouses.as_view()),
-    path("warehouse/<str:warehouse_id>", OneWarehouse.as_view()),
-    path("warehouse/<str:warehouse_id>/grants", WarehouseGrants.as_view()),
-]
+routes = [*server.routes, *users.routes, *projects.routes, *warehouses.routes, *grants.routes]
 
 urlpatterns = [path("v1/", include(routes)), *routes]

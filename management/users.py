@@ -1,5 +1,6 @@
 """The caller as a user: `GET /whoami`, and `POST /user`, which puts him into the server's list of users."""
 
+from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -54,3 +55,9 @@ class Users(ManagementView):
         if not is_new:
             user = users.refresh(actor, self.context)
         return Response(UserShape.of(user), status=201 if is_new else 200)
+
+
+routes = [
+    path("whoami", WhoAmI.as_view()),
+    path("user", Users.as_view()),
+]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -89,3 +90,9 @@ def _statuses(names: list[str]) -> set[str]:
             f"Invalid query parameter warehouseStatus={min(unknown)!r}: one of {', '.join(sorted(known))} is expected"
         )
     return set(names) or {Warehouse.Status.ACTIVE.value}
+
+
+routes = [
+    path("warehouse", Warehouses.as_view()),
+    path("warehouse/<str:warehouse_id>", OneWarehouse.as_view()),
+]

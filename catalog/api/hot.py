@@ -24,8 +24,8 @@ from catalog.services.recent import RECENT
 from lakewarden import backends
 from lakewarden.authz.actions import Action, NamespaceAction, TableAction, ViewAction, WarehouseAction
 from lakewarden.authz.decisions import KNOWN, Epoch
-from lakewarden.authz.model import required
-from lakewarden.context import PrincipalId
+from lakewarden.authz.model import is_allowed
+from lakewarden.context import Caller, PrincipalId
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
@@ -43,14 +43,15 @@ _TABLES = re.compile(_PREFIX + rb"/([^/]+)/tables")
 _NAMESPACE = re.compile(_PREFIX + rb"/([^/]+)")
 _NAMESPACES = re.compile(_PREFIX)
 _CONFIG = b"/catalog/v1/config"
+_PROJECT_HEADERS = {b"x-project-id", b"x-project-ident"}
 _NAMES_BETWEEN = "\x1f"  # no name holds it
 
 
 async def tabular(request: HotRequest) -> Answer | None:
     """`GET` and `HEAD` of a table or view, all snapshots."""
     asked = _tabular_key(request.path)
-    principal = _principal(request)
-    if asked is None or principal is None or request.query not in {b"", b"snapshots=all"}:
+    caller = _caller(request)
+    if asked is None or caller is None or request.query not in {b"", b"snapshots=all"}:
         return None
     kind, key = asked
     row = await _find(lookups.TABULARS, key)
@@ -58,7 +59,7 @@ async def tabular(request: HotRequest) -> Answer | None:
         return None
     identifier, _, version, project, epoch = row
     action = TableAction.GET_METADATA if kind == "table" else ViewAction.GET_METADATA
-    if not _may(principal, str(identifier), Epoch(project, epoch), action):
+    if not _may(caller, str(identifier), Epoch(project, epoch), action):
         return None
     if request.method == "HEAD":
         return 204, [_request_id(request)], b""
@@ -68,14 +69,14 @@ async def tabular(request: HotRequest) -> Answer | None:
 async def namespace(request: HotRequest) -> Answer | None:
     """`GET` and `HEAD` of a namespace."""
     key = _namespace_key(_NAMESPACE, request.path)
-    principal = _principal(request)
-    if key is None or principal is None or request.query:
+    caller = _caller(request)
+    if key is None or caller is None or request.query:
         return None
     row = await _find(lookups.NAMESPACES, key)
     if row is None:
         return None
     identifier, path, properties, project, epoch = row
-    if not _may(principal, str(identifier), Epoch(project, epoch), NamespaceAction.GET_METADATA):
+    if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.GET_METADATA):
         return None
     if request.method == "HEAD":
         return 204, [_request_id(request)], b""
@@ -85,14 +86,14 @@ async def namespace(request: HotRequest) -> Answer | None:
 async def tables(request: HotRequest) -> Answer | None:
     """`GET` of the tables of a namespace."""
     key = _namespace_key(_TABLES, request.path)
-    page, principal = _page(request), _principal(request)
-    if key is None or page is None or principal is None:
+    page, caller = _page(request), _caller(request)
+    if key is None or page is None or caller is None:
         return None
     row = await _find(lookups.TABLE_NAMES, (*key, page.after or "", page.limit))
     if row is None:
         return None
     identifier, path, project, epoch, names = row
-    if not _may(principal, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_TABLES):
+    if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_TABLES):
         return None
     return _compressed(request, identifiers_body(path, *_cut(page, names)))
 
@@ -100,8 +101,8 @@ async def tables(request: HotRequest) -> Answer | None:
 async def namespaces(request: HotRequest) -> Answer | None:
     """`GET` of the top namespaces of a warehouse."""
     found = _NAMESPACES.fullmatch(request.path)
-    page, principal = _page(request), _principal(request)
-    if found is None or page is None or principal is None:
+    page, caller = _page(request), _caller(request)
+    if found is None or page is None or caller is None:
         return None
     try:
         warehouse_id = UUID(found.group(1).decode())
@@ -111,7 +112,7 @@ async def namespaces(request: HotRequest) -> Answer | None:
     if row is None:
         return None
     identifier, project, epoch, names = row
-    if not _may(principal, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_NAMESPACES):
+    if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_NAMESPACES):
         return None
     shown, last = _cut(page, names)
     return _compressed(request, namespaces_body([[name] for name in shown], last))
@@ -196,20 +197,23 @@ def config_route(capabilities: list[str]) -> HotRoute:
     """`GET /v1/config` of somebody who has called before."""
 
     async def config(request: HotRequest) -> Answer | None:
-        if request.path != _CONFIG or request.method != "GET" or b"x-project-id" in request.headers:
+        if request.path != _CONFIG or request.method != "GET" or _PROJECT_HEADERS & request.headers.keys():
             return None
         key = _warehouse_key(request.query)
-        principal = _principal(request)
-        if key is None or principal is None or not users.is_known(principal):
+        caller = _caller(request)
+        if key is None or caller is None or not users.is_known(caller[0]):
             return None
         row = await _find(lookups.WAREHOUSES, key)
         if row is None:
             return None
         identifier, project, epoch = row
-        if not _may(principal, str(identifier), Epoch(project, epoch), WarehouseAction.GET_CONFIG):
+        if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.GET_CONFIG):
             return None
-        host = request.headers.get(b"host", b"localhost").decode("latin-1")
-        body = config_body(identifier, base_uri=base_uri_of(request.scheme, host), capabilities=capabilities)
+        try:
+            base_uri = base_uri_of(request.scheme, request.header)
+        except LakewardenError:
+            return None
+        body = config_body(identifier, base_uri=base_uri, capabilities=capabilities)
         return 200, [(b"content-type", b"application/json"), _length(body), _request_id(request)], body
 
     return config
@@ -226,7 +230,7 @@ def _warehouse_key(query: bytes) -> Key | None:
     return project_id if separator else DEFAULT_PROJECT_ID, match_key(name)
 
 
-def _principal(request: HotRequest) -> PrincipalId | None:
+def _caller(request: HotRequest) -> Caller | None:
     """The caller, when his token has been verified before."""
     authorization = request.headers.get(b"authorization")
     if authorization is None:
@@ -235,13 +239,13 @@ def _principal(request: HotRequest) -> PrincipalId | None:
         known = backends.authenticator().find_known(authorization.decode("latin-1"))
     except LakewardenError:
         return None
-    return PrincipalId(known.id) if known else None
+    return (PrincipalId(known.id), known.token_roles) if known else None
 
 
-def _may(principal: PrincipalId, object_id: str, epoch: Epoch, action: Action) -> bool:
+def _may(caller: Caller, object_id: str, epoch: Epoch, action: Action) -> bool:
     """Whether it is known that he may; an unknown decision is no."""
-    held = KNOWN.find(principal, object_id, epoch)
-    return held is not None and required(action) in held
+    held = KNOWN.find(caller, object_id, epoch)
+    return held is not None and is_allowed(action, held)
 
 
 async def _find(coalescer: Coalescer, key: Key) -> Row | None:

@@ -2,6 +2,7 @@
 
 from catalog.models.metrics import MetricsReport
 from catalog.models.namespace import Namespace
+from catalog.models.statistics import WarehouseStatistics
 from catalog.models.tabular import Tabular, TabularDocument
 
-__all__ = ["MetricsReport", "Namespace", "Tabular", "TabularDocument"]
+__all__ = ["MetricsReport", "Namespace", "Tabular", "TabularDocument", "WarehouseStatistics"]

@@ -46,6 +46,7 @@ class Namespace(models.Model):
     name_key = models.TextField()
     lineage = ArrayField(models.UUIDField(), help_text="Ids from the top namespace down to this one.")
     properties = models.JSONField(default=dict)
+    protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
     version = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(null=True)

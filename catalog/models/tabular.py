@@ -83,6 +83,7 @@ class Tabular(models.Model):
     uuid = models.UUIDField(help_text="The UUID in the table's or view's own metadata.")
     location = models.TextField()
     metadata_location = models.TextField()
+    protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -10,8 +10,8 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
 from catalog.services import locations
-from lakewarden import backends
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import (
     AlreadyExists,
@@ -61,7 +61,7 @@ def create(
     try:
         with changing():
             namespace.save(force_insert=True)
-            backends.authorizer().add_grants(
+            ledger.add(
                 namespace_chain(namespace)[-1],
                 [(parent.context.actor.id, Privilege.OWNERSHIP)],
                 project_id=warehouse.project_id,
@@ -124,7 +124,7 @@ def drop(granted: Granted[Namespace]) -> None:
             deleted, _ = Namespace.objects.filter(id=namespace.id).delete()
             if not deleted:
                 raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
-            backends.authorizer().remove_object(namespace_chain(namespace)[-1])
+            ledger.forget_object(namespace_chain(namespace)[-1])
     except (ProtectedError, IntegrityError) as error:
         raise NamespaceNotEmpty(f"Namespace {namespace} is not empty. Drop what it holds first") from error
 

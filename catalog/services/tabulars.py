@@ -12,8 +12,8 @@ from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.services import locations, metadata_files, pointer
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
-from lakewarden import backends
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, InternalError, NoSuchNamespace, ValidationFailed
 from lakewarden.ids import new_id
@@ -107,7 +107,7 @@ def insert_at(
                 record_change(f"drop{kind.capitalize()}", replacing, once, **told)
             locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
             Tabular.objects.add(tabular, document)
-            backends.authorizer().add_grants(
+            ledger.add(
                 tabular_chain(tabular)[-1],
                 [(context.actor.id, Privilege.OWNERSHIP)],
                 project_id=target.warehouse.project_id,
@@ -224,7 +224,7 @@ def _remove(tabular: Tabular) -> bool:
     ref = tabular_chain(tabular)[-1]
     pointer.lock_row(tabular)  # before its document, as a commit does
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
-    backends.authorizer().remove_object(ref)
+    ledger.forget_object(ref)
     return removed > 0
 
 

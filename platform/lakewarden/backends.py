@@ -16,7 +16,7 @@ def authorizer() -> Authorizer:
         from lakewarden.authz.allow_all import AllowAllAuthorizer  # noqa: PLC0415 it warns when it is built
 
         return AllowAllAuthorizer()
-    from lakewarden.authz.database.authorizer import DatabaseAuthorizer  # noqa: PLC0415 models need a ready app registry
+    from lakewarden.authz.database import DatabaseAuthorizer  # noqa: PLC0415 loaded by servers only
 
     return DatabaseAuthorizer()
 

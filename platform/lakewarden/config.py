@@ -5,12 +5,22 @@ values refuse to start.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
 PREFIX = "LAKEWARDEN__"
 
@@ -24,8 +34,15 @@ def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _http(value: str) -> str:
+    if not re.match(r"https?://[^/?#\s]+\S*\Z", value):
+        raise ValueError("must be an http or https address, for example https://id.example.org")
+    return value
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_split)]
+HttpUri = Annotated[str, AfterValidator(_http)]
 
 
 class Section(BaseModel):
@@ -39,6 +56,9 @@ class ServerConfig(Section):
     base_uri: str | None = Field(
         None, description="Address that clients reach the server by, if not the request's own."
     )
+    use_forwarded_headers: bool = Field(
+        default=True, description="Believe `x-forwarded-host`, `-proto`, `-port` and `-prefix` of a proxy in front."
+    )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Largest request body accepted, in bytes.")
 
 
@@ -47,12 +67,97 @@ class DatabaseConfig(Section):
     connect_timeout_s: int = Field(10, ge=1, description="Seconds to wait for a connection.")
 
 
+class IntrospectionConfig(Section):
+    """How to ask a provider about a token (RFC 7662); off without `client_id`."""
+
+    client_id: str | None = Field(
+        None, min_length=1, description="Client that may introspect tokens; without it opaque tokens are refused."
+    )
+    client_secret: SecretStr | None = Field(None, min_length=1, description="Secret of that client.")
+    uri: HttpUri | None = Field(
+        None, description="Introspection endpoint (RFC 7662), if not the one of the discovery document."
+    )
+    all_tokens: bool = Field(
+        default=False, description="Introspect signed tokens (JWT) too, so that a revoked one soon loses its access."
+    )
+    recheck_after_s: int = Field(
+        60, ge=1, le=3600, description="Seconds after which an accepted token is introspected again, in the background."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.client_id is None:
+            extra = [name for name in ("client_secret", "uri", "all_tokens") if getattr(self, name)]
+            if extra:
+                raise ValueError(f"{extra[0]} is set, but client_id is missing: introspection needs a client")
+        elif self.client_secret is None:
+            raise ValueError("client_id is set, but client_secret is missing: introspection needs both")
+        return self
+
+
 class OidcConfig(Section):
-    issuer: str = Field(description="Issuer URL; its discovery document must be below it.")
+    issuer: HttpUri = Field(description="Issuer URL; its discovery document must be below it.")
     audience: Names = Field((), description="Accepted audiences, separated by commas; empty accepts any.")
     additional_issuers: Names = Field((), description="Further values of `iss` that this provider uses.")
-    scope: str | None = Field(None, description="A scope that every token must carry.")
-    subject_claim: Names = Field(("oid", "sub"), description="Claims that name the user; the first present is taken.")
+    scope: str | None = Field(None, min_length=1, description="A scope that every token must carry.")
+    subject_claim: Names = Field(
+        ("oid", "sub"), min_length=1, description="Claims that name the user; the first present is taken."
+    )
+    roles_claim: str | None = Field(
+        None, min_length=1, description="Claim that lists roles, as a dotted path, for example `realm_access.roles`."
+    )
+    name_claim: str | None = Field(
+        None, min_length=1, description="Claim to take the user's name from before the usual ones, as a dotted path."
+    )
+    email_claim: str | None = Field(
+        None, min_length=1, description="Claim to take the e-mail address from before the usual ones, as a dotted path."
+    )
+    clock_skew_s: int = Field(
+        60, ge=0, le=600, description="Seconds by which the clocks of the provider and of this server may differ."
+    )
+    jwks_uri: HttpUri | None = Field(
+        None, description="Address of the signing keys, if not the one of the discovery document."
+    )
+    introspection: IntrospectionConfig = Field(default_factory=IntrospectionConfig)
+
+
+class KubernetesConfig(Section):
+    """Service accounts of one cluster as callers; their ids begin with `kubernetes~`."""
+
+    enabled: bool = Field(default=False, description="Accept tokens of Kubernetes service accounts.")
+    method: Literal["token-review", "keys"] = Field(
+        "token-review",
+        description="`token-review` asks the API server, and notices a deleted account; `keys` verifies signatures "
+        "with the cluster's keys, and accepts a token until it expires.",
+    )
+    api_server: HttpUri = Field("https://kubernetes.default.svc", description="Address of the cluster's API server.")
+    ca_file: Path = Field(
+        Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
+        description="Certificates (PEM) that the API server's must be signed by.",
+    )
+    token_file: Path = Field(
+        Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+        description="This server's own service account token; it is read again for each call.",
+    )
+    audience: Names = Field(
+        (),
+        description="Accepted audiences, separated by commas; empty accepts tokens made for the API server itself "
+        "(`token-review` only).",
+    )
+    subject: Literal["uid", "name"] = Field(
+        "uid",
+        description="What names an account: its `uid` (an account of the same name that is made later is another one)"
+        " or its `name` (`system:serviceaccount:<namespace>:<name>`).",
+    )
+    recheck_after_s: int = Field(
+        10, ge=1, le=3600, description="Seconds after which an accepted token is reviewed again, in the background."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.enabled and self.method == "keys" and not self.audience:
+            raise ValueError("method is 'keys', but audience is missing: any pod's token would be accepted")
+        return self
 
 
 class AuthorizationConfig(Section):
@@ -94,6 +199,7 @@ class Config(Section):
     openid: dict[str, OidcConfig] = Field(
         default_factory=dict, description="OIDC providers by id (`LAKEWARDEN__OPENID__<ID>__ISSUER`)."
     )
+    kubernetes: KubernetesConfig = Field(default_factory=KubernetesConfig)
     authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
@@ -105,6 +211,8 @@ class Config(Section):
         for provider in self.openid:
             if not provider.replace("-", "").isalnum() or provider != provider.lower():
                 raise ValueError(f"openid provider id {provider!r} may hold only a-z, 0-9 and '-'")
+            if provider == "kubernetes":
+                raise ValueError("openid provider id 'kubernetes' is taken by service accounts: choose another one")
         for root in self.storage.local_roots:
             if not root.is_absolute():
                 raise ValueError(f"storage.local_roots: {str(root)!r} is not an absolute path")
@@ -137,8 +245,12 @@ def _sentences(error: ValidationError) -> list[str]:
     lines = []
     for problem in error.errors(include_input=False, include_url=False):
         name = PREFIX + "__".join(str(part).upper() for part in problem["loc"] if isinstance(part, str))
-        reason = "is not a known setting" if problem["type"] == "extra_forbidden" else problem["msg"]
-        lines.append(f"{name}: {reason}" if problem["loc"] else problem["msg"])
+        reason = (
+            "is not a known setting"
+            if problem["type"] == "extra_forbidden"
+            else problem["msg"].removeprefix("Value error, ")
+        )
+        lines.append(f"{name}: {reason}" if problem["loc"] else reason)
     return lines
 
 

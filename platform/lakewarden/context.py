@@ -5,19 +5,36 @@ from typing import Literal, NewType
 from uuid import UUID
 
 PrincipalId = NewType("PrincipalId", str)
-"""`<provider>~<subject>`, e.g. `oidc~4f1c…`."""
+"""A user, `<provider>~<subject>` (e.g. `oidc~4f1c…`), or a role, `role:<id>`."""
 
 SYSTEM = PrincipalId("system~lakewarden")
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The authenticated caller; name and email are what the token says, for provisioning only."""
+    """The authenticated caller; name and email are what the token says, for provisioning only.
+
+    `token_roles` are names that the identity provider gives him; in a project they are its roles of that source.
+    """
 
     id: PrincipalId
     name: str | None = None
     email: str | None = None
     kind: Literal["human", "application"] = "application"
+    token_roles: tuple[str, ...] = ()
+
+    @property
+    def provider(self) -> str:
+        """The id of the identity provider that the token came from."""
+        return self.id.partition("~")[0]
+
+    @property
+    def caller(self) -> "Caller":
+        """All that decides what he may do, as a key."""
+        return (self.id, self.token_roles)
+
+
+Caller = tuple[PrincipalId, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,15 @@ LakewardenError
 ├── Forbidden 403                   the caller sees the object, but may not do this to it
 ├── NotFound 404
 │   ├── NoSuchProject, NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView, NoSuchUser
+│   ├── NoSuchRole, NoSuchTask
 │   └── NoSuchRoute
 ├── MethodNotAllowed 405
 ├── NotSupported 406                the API names it, this server does not do it
 ├── Conflict 409
 │   ├── AlreadyExists
 │   ├── NamespaceNotEmpty
-│   ├── WarehouseNotEmpty
+│   ├── WarehouseNotEmpty, ProjectNotEmpty
+│   ├── Protected               it is protected from deletion: lift that first
 │   └── CommitFailed                a requirement does not hold: reload and try again
 │       └── StaleUpdate             the update was built on an older snapshot: a fresh attempt may succeed
 ├── PayloadTooLarge 413
@@ -94,6 +96,14 @@ class NoSuchUser(NotFound):
     wire_type = "NoSuchUserException"
 
 
+class NoSuchRole(NotFound):
+    wire_type = "NoSuchRoleException"
+
+
+class NoSuchTask(NotFound):
+    wire_type = "NoSuchTaskException"
+
+
 class MethodNotAllowed(LakewardenError):
     status = 405
     wire_type = "MethodNotAllowedException"
@@ -119,6 +129,14 @@ class NamespaceNotEmpty(Conflict):
 
 class WarehouseNotEmpty(Conflict):
     wire_type = "WarehouseNotEmptyException"
+
+
+class ProjectNotEmpty(Conflict):
+    wire_type = "ProjectNotEmptyException"
+
+
+class Protected(Conflict):
+    wire_type = "ProtectedException"
 
 
 class CommitFailed(Conflict):

@@ -44,7 +44,7 @@ USE_I18N = False
 DATABASES = {"default": _database(_config.database)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
-    "lakewarden.authz.database",
+    "lakewarden.authz.ledger",
     "lakewarden.audit",
     "lakewarden.events",
     "lakewarden.idempotency",

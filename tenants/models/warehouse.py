@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from lakewarden.prepared import Shape, fetch
 from lakewarden.storage.profiles import StorageProfile, parse_profile
 from tenants.models.project import Project
+
+FORMAT_VERSIONS = (1, 2, 3)
+
+
+def all_format_versions() -> list[int]:
+    return list(FORMAT_VERSIONS)
 
 
 class WarehouseQuerySet(models.QuerySet["Warehouse"]):
@@ -33,6 +40,10 @@ class Warehouse(models.Model):
     storage_profile = models.JSONField()
     location = models.TextField(unique=True)
     delete_profile = models.JSONField()
+    protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
+    allowed_format_versions = ArrayField(models.IntegerField(), default=all_format_versions)
+    default_format_version = models.IntegerField(null=True)
+    managed_by = models.TextField(default="self-managed")
     version = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(null=True)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakewarden import backends
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import GRANTABLE, Privilege
 from lakewarden.context import PrincipalId
 from lakewarden.errors import BadRequest
@@ -25,7 +25,7 @@ class GrantEntry:
 
 
 def on_warehouse(granted: Granted[Warehouse]) -> list[GrantEntry]:
-    return [GrantEntry(*pair) for pair in backends.authorizer().grants_on(warehouse_chain(granted.target)[-1])]
+    return [GrantEntry(*pair) for pair in ledger.on(warehouse_chain(granted.target)[-1])]
 
 
 def apply_to_warehouse(
@@ -39,13 +39,13 @@ def apply_to_warehouse(
     warehouse, context = granted.target, granted.context
     ref = warehouse_chain(warehouse)[-1]
     with changing():
-        backends.authorizer().add_grants(
+        ledger.add(
             ref,
             [(entry.principal, entry.privilege) for entry in writes],
             project_id=warehouse.project_id,
             granted_by=context.actor.id,
         )
-        backends.authorizer().remove_grants(ref, [(entry.principal, entry.privilege) for entry in deletes])
+        ledger.remove(ref, [(entry.principal, entry.privilege) for entry in deletes])
         projects.bump_epoch(warehouse.project_id)
         data = {"writes": _plain(writes), "deletes": _plain(deletes)}
         record(Change("updateGrants", "warehouse", str(warehouse.id), warehouse.project_id, data), context)

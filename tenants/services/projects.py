@@ -3,8 +3,8 @@
 from django.db import IntegrityError
 from django.db.models import F
 
-from lakewarden import backends
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, InvalidArgument
 from lakewarden.events.changes import Change, record
@@ -26,7 +26,7 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
     try:
         with changing():
             project.save(force_insert=True)
-            backends.authorizer().add_grants(
+            ledger.add(
                 project_chain(project.id)[-1],
                 [(context.actor.id, Privilege.PROJECT_ADMIN)],
                 project_id=project.id,

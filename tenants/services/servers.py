@@ -3,9 +3,9 @@
 from django.db.models import F
 from django.utils import timezone
 
-from lakewarden import backends
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, RequestContext
 from lakewarden.errors import BadRequest
@@ -48,10 +48,8 @@ def bootstrap(admin: Actor, context: RequestContext) -> Server:
         )
         users.register(admin, context)
         users.refresh(admin, context)
-        backends.authorizer().add_grants(
-            SERVER, [(admin.id, Privilege.ADMIN)], project_id=None, granted_by=context.actor.id
-        )
-        backends.authorizer().add_grants(
+        ledger.add(SERVER, [(admin.id, Privilege.ADMIN)], project_id=None, granted_by=context.actor.id)
+        ledger.add(
             ObjectRef(ObjectType.PROJECT, project.id),
             [(admin.id, Privilege.PROJECT_ADMIN)],
             project_id=project.id,

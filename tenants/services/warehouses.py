@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from lakewarden import backends, config
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, BadRequest, InvalidArgument
 from lakewarden.events.changes import Change, record
@@ -54,7 +55,7 @@ def create(
                 cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
             _ensure_exclusive(profile.location)
             warehouse.save(force_insert=True)
-            backends.authorizer().add_grants(
+            ledger.add(
                 warehouse_chain(warehouse)[-1],
                 [(context.actor.id, Privilege.OWNERSHIP)],
                 project_id=project.id,

@@ -19,6 +19,7 @@ from lakewarden import backends, config
 from lakewarden import settings as lakewarden_settings
 from lakewarden.authz.actions import ProjectAction
 from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.storage.profiles import parse_profile
@@ -116,7 +117,7 @@ def grant(warehouse: Warehouse) -> Grant:
     """`grant("alice", "select")` gives `oidc~alice` a privilege on the warehouse."""
 
     def give(name: str, privilege: str) -> None:
-        backends.authorizer().add_grants(
+        ledger.add(
             access.warehouse_chain(warehouse)[-1],
             [(PrincipalId(f"oidc~{name}"), Privilege(privilege))],
             project_id=warehouse.project_id,

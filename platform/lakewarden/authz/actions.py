@@ -6,6 +6,7 @@ from enum import Enum, StrEnum
 class ObjectType(StrEnum):
     SERVER = "server"
     PROJECT = "project"
+    ROLE = "role"
     WAREHOUSE = "warehouse"
     NAMESPACE = "namespace"
     TABLE = "table"
@@ -14,51 +15,128 @@ class ObjectType(StrEnum):
 
 class ServerAction(Enum):
     CREATE_PROJECT = "create_project"
+    LIST_PROJECTS = "list_projects"
     LIST_USERS = "list_users"
+    PROVISION_USERS = "provision_users"
+    UPDATE_USERS = "update_users"
+    DELETE_USERS = "delete_users"
+    READ_GRANTS = "read_grants"
 
 
 class ProjectAction(Enum):
     GET_METADATA = "get_metadata"
+    INCLUDE_IN_LIST = "include_in_list"
+    RENAME = "rename"
+    DELETE = "delete"
     CREATE_WAREHOUSE = "create_warehouse"
     LIST_WAREHOUSES = "list_warehouses"
+    CREATE_ROLE = "create_role"
+    LIST_ROLES = "list_roles"
+    SEARCH_ROLES = "search_roles"
+    GET_ENDPOINT_STATISTICS = "get_endpoint_statistics"
+    GET_TASK_QUEUE_CONFIG = "get_task_queue_config"
+    MODIFY_TASK_QUEUE_CONFIG = "modify_task_queue_config"
+    GET_TASKS = "get_project_tasks"
+    CONTROL_TASKS = "control_project_tasks"
+    READ_GRANTS = "read_grants"
+
+
+class RoleAction(Enum):
+    READ = "read"
+    READ_METADATA = "read_metadata"
+    UPDATE = "update"
+    DELETE = "delete"
+    READ_ASSIGNMENTS = "read_role_assignments"
+    MANAGE_ASSIGNMENTS = "manage_role_assignments"
+    UPDATE_SOURCE_SYSTEM = "update_source_system"
 
 
 class WarehouseAction(Enum):
     GET_METADATA = "get_metadata"
     GET_CONFIG = "get_config"
+    INCLUDE_IN_LIST = "include_in_list"
     USE = "use"
-    CREATE_NAMESPACE = "create_namespace"
     LIST_NAMESPACES = "list_namespaces"
+    LIST_EVERYTHING = "list_everything"
+    CREATE_NAMESPACE = "create_namespace"
+    ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"
+    RENAME = "rename"
+    DELETE = "delete"
+    ACTIVATE = "activate"
+    DEACTIVATE = "deactivate"
+    UPDATE_STORAGE = "update_storage"
+    UPDATE_STORAGE_CREDENTIAL = "update_storage_credential"
+    SET_PROTECTION = "set_protection"
+    SET_FORMAT_VERSION_POLICY = "set_format_version_policy"
+    MODIFY_SOFT_DELETION = "modify_soft_deletion"
+    GET_ENDPOINT_STATISTICS = "get_endpoint_statistics"
+    GET_TASK_QUEUE_CONFIG = "get_task_queue_config"
+    MODIFY_TASK_QUEUE_CONFIG = "modify_task_queue_config"
+    GET_ALL_TASKS = "get_all_tasks"
+    CONTROL_ALL_TASKS = "control_all_tasks"
     READ_GRANTS = "read_grants"
     MANAGE_GRANTS = "manage_grants"
 
 
 class NamespaceAction(Enum):
     GET_METADATA = "get_metadata"
+    INCLUDE_IN_LIST = "include_in_list"
+    LIST_NAMESPACES = "list_namespaces"
+    LIST_TABLES = "list_tables"
+    LIST_VIEWS = "list_views"
+    LIST_EVERYTHING = "list_everything"
     CREATE_NAMESPACE = "create_namespace"
     CREATE_TABLE = "create_table"
     CREATE_VIEW = "create_view"
     UPDATE_PROPERTIES = "update_properties"
+    SET_PROTECTION = "set_protection"
     DELETE = "delete"
-    LIST_NAMESPACES = "list_namespaces"
-    LIST_TABLES = "list_tables"
-    LIST_VIEWS = "list_views"
+    MOVE = "move"
+    ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"
 
 
 class TableAction(Enum):
     GET_METADATA = "get_metadata"
+    INCLUDE_IN_LIST = "include_in_list"
     READ_DATA = "read_data"
     WRITE_DATA = "write_data"
     COMMIT = "commit"
     DROP = "drop"
     RENAME = "rename"
+    SET_PROTECTION = "set_protection"
+    GET_TASKS = "get_tasks"
+    CONTROL_TASKS = "control_tasks"
 
 
 class ViewAction(Enum):
     GET_METADATA = "get_metadata"
+    INCLUDE_IN_LIST = "include_in_list"
+    SELECT = "select"
     COMMIT = "commit"
     DROP = "drop"
     RENAME = "rename"
+    SET_PROTECTION = "set_protection"
+    GET_TASKS = "get_tasks"
+    CONTROL_TASKS = "control_tasks"
 
 
-Action = ServerAction | ProjectAction | WarehouseAction | NamespaceAction | TableAction | ViewAction
+class UserAction(Enum):
+    READ = "read"
+    UPDATE = "update"
+    DELETE = "delete"
+    READ_ASSIGNMENTS = "read_role_assignments"
+
+
+CatalogAction = WarehouseAction | NamespaceAction | TableAction | ViewAction
+Action = ServerAction | ProjectAction | RoleAction | CatalogAction | UserAction
+
+ACTIONS: dict[ObjectType, tuple[Action, ...]] = {
+    ObjectType.SERVER: tuple(ServerAction),
+    ObjectType.PROJECT: tuple(ProjectAction),
+    ObjectType.ROLE: tuple(RoleAction),
+    ObjectType.WAREHOUSE: tuple(WarehouseAction),
+    ObjectType.NAMESPACE: tuple(NamespaceAction),
+    ObjectType.TABLE: tuple(TableAction),
+    ObjectType.VIEW: tuple(ViewAction),
+}
+"""The vocabulary of each kind of object. A user is none of them: who may act upon him is asked of the server."""

@@ -1,21 +1,21 @@
-"""The authorizer that keeps grants, but allows everything to everybody who is authenticated."""
+"""The authorizer that allows everything to everybody who is authenticated."""
 
 import logging
 from collections.abc import Sequence
 
-from lakewarden.authz.database.authorizer import DatabaseAuthorizer
-from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId
 
 logger = logging.getLogger(__name__)
 
+_EVERYTHING = frozenset(Privilege)
 
-class AllowAllAuthorizer(DatabaseAuthorizer):
+
+class AllowAllAuthorizer:
     def __init__(self) -> None:
         logger.warning(
             "Authorization is off (authorization.backend = allow-all): every authenticated caller may do everything"
         )
 
-    def privileges(self, principal: PrincipalId, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:  # noqa: ARG002 the contract's arguments
-        return frozenset({Privilege.ADMIN, Privilege.OWNERSHIP})
+    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:  # noqa: ARG002 the contract's arguments
+        return _EVERYTHING

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId
+from lakewarden.context import Caller
 
 CAPACITY = 100_000
 
@@ -27,16 +27,16 @@ class KnownPrivileges:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._known: OrderedDict[tuple[PrincipalId, str, Epoch], frozenset[Privilege]] = OrderedDict()
+        self._known: OrderedDict[tuple[Caller, str, Epoch], frozenset[Privilege]] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, principal: PrincipalId, object_id: str, epoch: Epoch) -> frozenset[Privilege] | None:
-        """All that the principal holds on the object, implications included; None when it is not known."""
-        return self._known.get((principal, object_id, epoch))
+    def find(self, caller: Caller, object_id: str, epoch: Epoch) -> frozenset[Privilege] | None:
+        """All that the caller holds on the object, implications included; None when it is not known."""
+        return self._known.get((caller, object_id, epoch))
 
-    def keep(self, principal: PrincipalId, object_id: str, epoch: Epoch, held: frozenset[Privilege]) -> None:
+    def keep(self, caller: Caller, object_id: str, epoch: Epoch, held: frozenset[Privilege]) -> None:
         with self._lock:
-            self._known[(principal, object_id, epoch)] = held
+            self._known[(caller, object_id, epoch)] = held
             while len(self._known) > self._capacity:
                 self._known.popitem(last=False)
 

@@ -1,9 +1,9 @@
-"""The authorization model as data: which privilege implies which, and what each action needs.
+"""The authorization model as data: what each privilege implies, what goes down to children, what each action needs.
 
-Privileges are granted on an object and hold on everything below it. Pure; every backend and the reference page use it.
+Pure; every backend and the reference page use it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from lakewarden.authz.actions import (
@@ -11,8 +11,10 @@ from lakewarden.authz.actions import (
     NamespaceAction,
     ObjectType,
     ProjectAction,
+    RoleAction,
     ServerAction,
     TableAction,
+    UserAction,
     ViewAction,
     WarehouseAction,
 )
@@ -24,6 +26,7 @@ class Privilege(StrEnum):
     PROJECT_ADMIN = "project_admin"
     SECURITY_ADMIN = "security_admin"
     DATA_ADMIN = "data_admin"
+    ROLE_CREATOR = "role_creator"
     OWNERSHIP = "ownership"
     MANAGE_GRANTS = "manage_grants"
     MODIFY = "modify"
@@ -33,31 +36,56 @@ class Privilege(StrEnum):
     DESCRIBE = "describe"
 
 
-_P = Privilege
-
-IMPLIES: dict[Privilege, frozenset[Privilege]] = {
-    _P.ADMIN: frozenset({_P.OPERATOR}),
-    _P.OPERATOR: frozenset({_P.PROJECT_ADMIN}),
-    _P.PROJECT_ADMIN: frozenset({_P.SECURITY_ADMIN, _P.DATA_ADMIN, _P.MODIFY}),
-    _P.SECURITY_ADMIN: frozenset({_P.MANAGE_GRANTS}),
-    _P.DATA_ADMIN: frozenset({_P.CREATE}),
-    _P.OWNERSHIP: frozenset({_P.MANAGE_GRANTS, _P.MODIFY, _P.CREATE}),
-    _P.MANAGE_GRANTS: frozenset({_P.DESCRIBE}),
-    _P.MODIFY: frozenset({_P.WRITE}),
-    _P.WRITE: frozenset({_P.SELECT}),
-    _P.CREATE: frozenset({_P.DESCRIBE}),
-    _P.SELECT: frozenset({_P.DESCRIBE}),
-    _P.DESCRIBE: frozenset(),
+_P, _T = Privilege, ObjectType
+_DATA = {
+    _P.MODIFY: {_P.WRITE},
+    _P.WRITE: {_P.SELECT},
+    _P.SELECT: {_P.DESCRIBE},
+    _P.CREATE: {_P.DESCRIBE},
+    _P.MANAGE_GRANTS: {_P.DESCRIBE},
 }
-"""Direct implications. A data admin also holds `modify` on warehouses and all below, not on the project itself."""
+_OWNED = {**_DATA, _P.OWNERSHIP: {_P.MANAGE_GRANTS, _P.MODIFY, _P.CREATE}}
+
+IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
+    _T.SERVER: {},
+    _T.PROJECT: {
+        **_DATA,
+        _P.PROJECT_ADMIN: {_P.SECURITY_ADMIN, _P.DATA_ADMIN, _P.MODIFY},
+        _P.SECURITY_ADMIN: {_P.ROLE_CREATOR, _P.MANAGE_GRANTS},
+        _P.DATA_ADMIN: {_P.CREATE},
+        _P.ROLE_CREATOR: {_P.DESCRIBE},
+    },
+    _T.ROLE: {_P.OWNERSHIP: {_P.MANAGE_GRANTS}, _P.MANAGE_GRANTS: {_P.DESCRIBE}},
+    _T.WAREHOUSE: _OWNED,
+    _T.NAMESPACE: _OWNED,
+    _T.TABLE: _OWNED,
+    _T.VIEW: _OWNED,
+}
+"""What a privilege amounts to on the same object, directly."""
+
+_SAME = {privilege: privilege for privilege in (_P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE)}
+
+INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
+    # a server's administrator administers projects; what lies in them he does not see
+    _T.PROJECT: {_P.OPERATOR: _P.PROJECT_ADMIN, _P.ADMIN: _P.ADMIN},
+    _T.ROLE: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DESCRIBE: _P.DESCRIBE},
+    _T.WAREHOUSE: {**_SAME, _P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DATA_ADMIN: _P.MODIFY},
+    _T.NAMESPACE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
+    _T.TABLE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
+    _T.VIEW: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
+}
+"""What a privilege on the parent gives on a child of the type."""
+
+_BELOW_PROJECT = frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS, _P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE})
 
 GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
-    ObjectType.SERVER: frozenset({_P.ADMIN, _P.OPERATOR}),
-    ObjectType.PROJECT: frozenset(
+    _T.SERVER: frozenset({_P.ADMIN, _P.OPERATOR}),
+    _T.PROJECT: frozenset(
         {
             _P.PROJECT_ADMIN,
             _P.SECURITY_ADMIN,
             _P.DATA_ADMIN,
+            _P.ROLE_CREATOR,
             _P.MODIFY,
             _P.WRITE,
             _P.CREATE,
@@ -65,60 +93,138 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
             _P.DESCRIBE,
         }
     ),
-    ObjectType.WAREHOUSE: frozenset(
-        {_P.OWNERSHIP, _P.MANAGE_GRANTS, _P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE}
+    _T.ROLE: frozenset({_P.OWNERSHIP}),
+    _T.WAREHOUSE: _BELOW_PROJECT,
+    _T.NAMESPACE: _BELOW_PROJECT,
+    _T.TABLE: _BELOW_PROJECT - {_P.CREATE},
+    _T.VIEW: _BELOW_PROJECT - {_P.CREATE, _P.WRITE},
+}
+
+VISIBLE = frozenset({_P.DESCRIBE, _P.ADMIN})
+"""Who holds none of these on an object is not told that it exists."""
+
+_ADMINISTRATION = frozenset({_P.ADMIN, _P.OPERATOR})
+_ROLE_CONTROL = frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS})
+_NEEDS: dict[Privilege, tuple[Action, ...]] = {
+    _P.DESCRIBE: (
+        ProjectAction.LIST_WAREHOUSES,
+        ProjectAction.LIST_ROLES,
+        ProjectAction.SEARCH_ROLES,
+        ProjectAction.GET_ENDPOINT_STATISTICS,
+        ProjectAction.GET_TASK_QUEUE_CONFIG,
+        ProjectAction.GET_TASKS,
+        RoleAction.READ,
+        RoleAction.READ_METADATA,
+        RoleAction.READ_ASSIGNMENTS,
+        WarehouseAction.GET_METADATA,
+        WarehouseAction.GET_CONFIG,
+        WarehouseAction.INCLUDE_IN_LIST,
+        WarehouseAction.USE,
+        WarehouseAction.LIST_NAMESPACES,
+        WarehouseAction.LIST_EVERYTHING,
+        WarehouseAction.GET_ENDPOINT_STATISTICS,
+        WarehouseAction.GET_TASK_QUEUE_CONFIG,
+        WarehouseAction.GET_ALL_TASKS,
+        NamespaceAction.GET_METADATA,
+        NamespaceAction.INCLUDE_IN_LIST,
+        NamespaceAction.LIST_NAMESPACES,
+        NamespaceAction.LIST_TABLES,
+        NamespaceAction.LIST_VIEWS,
+        NamespaceAction.LIST_EVERYTHING,
+        TableAction.GET_METADATA,
+        TableAction.INCLUDE_IN_LIST,
+        TableAction.GET_TASKS,
+        ViewAction.GET_METADATA,
+        ViewAction.INCLUDE_IN_LIST,
+        ViewAction.GET_TASKS,
     ),
+    _P.SELECT: (TableAction.READ_DATA, ViewAction.SELECT),
+    _P.WRITE: (TableAction.WRITE_DATA, TableAction.COMMIT),
+    _P.CREATE: (
+        ProjectAction.CREATE_WAREHOUSE,
+        WarehouseAction.CREATE_NAMESPACE,
+        NamespaceAction.CREATE_NAMESPACE,
+        NamespaceAction.CREATE_TABLE,
+        NamespaceAction.CREATE_VIEW,
+    ),
+    _P.MODIFY: (
+        ProjectAction.MODIFY_TASK_QUEUE_CONFIG,
+        ProjectAction.CONTROL_TASKS,
+        WarehouseAction.RENAME,
+        WarehouseAction.DELETE,
+        WarehouseAction.ACTIVATE,
+        WarehouseAction.DEACTIVATE,
+        WarehouseAction.UPDATE_STORAGE,
+        WarehouseAction.UPDATE_STORAGE_CREDENTIAL,
+        WarehouseAction.SET_PROTECTION,
+        WarehouseAction.SET_FORMAT_VERSION_POLICY,
+        WarehouseAction.MODIFY_SOFT_DELETION,
+        WarehouseAction.MODIFY_TASK_QUEUE_CONFIG,
+        WarehouseAction.CONTROL_ALL_TASKS,
+        NamespaceAction.UPDATE_PROPERTIES,
+        NamespaceAction.SET_PROTECTION,
+        NamespaceAction.DELETE,
+        TableAction.DROP,
+        TableAction.RENAME,
+        TableAction.SET_PROTECTION,
+        TableAction.CONTROL_TASKS,
+        ViewAction.COMMIT,
+        ViewAction.DROP,
+        ViewAction.RENAME,
+        ViewAction.SET_PROTECTION,
+        ViewAction.CONTROL_TASKS,
+    ),
+    _P.ROLE_CREATOR: (ProjectAction.CREATE_ROLE,),
+    _P.MANAGE_GRANTS: (ProjectAction.READ_GRANTS, WarehouseAction.READ_GRANTS, WarehouseAction.MANAGE_GRANTS),
 }
 
-REQUIRED: dict[Action, Privilege] = {
-    ServerAction.CREATE_PROJECT: _P.OPERATOR,
-    ServerAction.LIST_USERS: _P.OPERATOR,
-    ProjectAction.GET_METADATA: _P.DESCRIBE,
-    ProjectAction.CREATE_WAREHOUSE: _P.CREATE,
-    ProjectAction.LIST_WAREHOUSES: _P.DESCRIBE,
-    WarehouseAction.GET_METADATA: _P.DESCRIBE,
-    WarehouseAction.GET_CONFIG: _P.DESCRIBE,
-    WarehouseAction.USE: _P.DESCRIBE,
-    WarehouseAction.CREATE_NAMESPACE: _P.CREATE,
-    WarehouseAction.LIST_NAMESPACES: _P.DESCRIBE,
-    WarehouseAction.READ_GRANTS: _P.MANAGE_GRANTS,
-    WarehouseAction.MANAGE_GRANTS: _P.MANAGE_GRANTS,
-    NamespaceAction.GET_METADATA: _P.DESCRIBE,
-    NamespaceAction.CREATE_NAMESPACE: _P.CREATE,
-    NamespaceAction.CREATE_TABLE: _P.CREATE,
-    NamespaceAction.CREATE_VIEW: _P.CREATE,
-    NamespaceAction.UPDATE_PROPERTIES: _P.MODIFY,
-    NamespaceAction.DELETE: _P.MODIFY,
-    NamespaceAction.LIST_NAMESPACES: _P.DESCRIBE,
-    NamespaceAction.LIST_TABLES: _P.DESCRIBE,
-    NamespaceAction.LIST_VIEWS: _P.DESCRIBE,
-    TableAction.GET_METADATA: _P.DESCRIBE,
-    TableAction.READ_DATA: _P.SELECT,
-    TableAction.WRITE_DATA: _P.WRITE,
-    TableAction.COMMIT: _P.WRITE,
-    TableAction.DROP: _P.MODIFY,
-    TableAction.RENAME: _P.MODIFY,
-    ViewAction.GET_METADATA: _P.DESCRIBE,
-    ViewAction.COMMIT: _P.MODIFY,
-    ViewAction.DROP: _P.MODIFY,
-    ViewAction.RENAME: _P.MODIFY,
+Needs = tuple[frozenset[Privilege], ...]
+"""Of each set at least one must be held."""
+
+REQUIRED: dict[Action, Needs] = {
+    **{action: (frozenset({privilege}),) for privilege, actions in _NEEDS.items() for action in actions},
+    **dict.fromkeys((*ServerAction, *UserAction), (_ADMINISTRATION,)),
+    **dict.fromkeys(
+        (RoleAction.UPDATE, RoleAction.DELETE, RoleAction.MANAGE_ASSIGNMENTS, RoleAction.UPDATE_SOURCE_SYSTEM),
+        (_ROLE_CONTROL,),
+    ),
+    ProjectAction.GET_METADATA: (VISIBLE,),
+    ProjectAction.INCLUDE_IN_LIST: (VISIBLE,),
+    ProjectAction.RENAME: (frozenset({_P.MODIFY, _P.ADMIN}),),
+    ProjectAction.DELETE: (frozenset({_P.PROJECT_ADMIN, _P.ADMIN}),),
+    ProjectAction.READ_GRANTS: (frozenset({_P.MANAGE_GRANTS, _P.ADMIN}),),
+    WarehouseAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
+    NamespaceAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
+    NamespaceAction.MOVE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
 }
 
 
-def required(action: Action) -> Privilege:
-    return REQUIRED[action]
+def is_allowed(action: Action, held: frozenset[Privilege]) -> bool:
+    """Whether `held`, all that somebody holds on the object, suffices for the action."""
+    return all(not held.isdisjoint(alternatives) for alternatives in REQUIRED[action])
 
 
-def closure(held: Iterable[Privilege], *, on: ObjectType) -> frozenset[Privilege]:
-    """All privileges that `held` amounts to on an object of type `on`."""
+def wording(action: Action) -> str:
+    """What the action needs, for a message: `manage_grants and modify`."""
+    return " and ".join(" or ".join(sorted(alternatives)) for alternatives in REQUIRED[action])
+
+
+def effective(levels: Sequence[tuple[ObjectType, Iterable[Privilege]]]) -> frozenset[Privilege]:
+    """All that somebody holds on the last of a chain of objects, from what is granted on each (outermost first)."""
+    held: frozenset[Privilege] = frozenset()
+    for kind, granted in levels:
+        passed = INHERITED.get(kind, {})
+        held = _closure({*granted, *(passed[privilege] for privilege in held if privilege in passed)}, kind)
+    return held
+
+
+def _closure(held: set[Privilege], kind: ObjectType) -> frozenset[Privilege]:
+    implied = IMPLIES[kind]
     reached: set[Privilege] = set()
     waiting = list(held)
     while waiting:
         privilege = waiting.pop()
-        if privilege in reached:
-            continue
-        reached.add(privilege)
-        waiting.extend(IMPLIES[privilege])
-        if privilege is Privilege.DATA_ADMIN and on not in {ObjectType.SERVER, ObjectType.PROJECT}:
-            waiting.append(Privilege.MODIFY)
+        if privilege not in reached:
+            reached.add(privilege)
+            waiting.extend(implied.get(privilege, ()))
     return frozenset(reached)

@@ -20,5 +20,9 @@ class HotRequest:
     query: bytes
     headers: Mapping[bytes, bytes]
 
+    def header(self, name: str) -> str | None:
+        value = self.headers.get(name.encode())
+        return None if value is None else value.decode("latin-1")
+
 
 HotRoute = Callable[[HotRequest], Awaitable[Answer | None]]

@@ -47,7 +47,7 @@ def preferred(accept_encoding: str) -> str | None:
 def packed(content: bytes, coding: str) -> bytes:
     if coding == "zstd":
         return zstandard.ZstdCompressor(level=1).compress(content)
-    return bytes(igzip.compress(content, 1))
+    return bytes(igzip.compress(content, 1, mtime=0))
 
 
 def unpacked(body: bytes, content_encoding: str, *, limit: int) -> bytes:

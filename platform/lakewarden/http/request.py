@@ -1,7 +1,7 @@
 """What an endpoint is called with: the authenticated context, the query, the headers and the body of one request."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -17,6 +17,8 @@ from lakewarden.ids import new_id_text
 T = TypeVar("T")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:\[\]-]+/[A-Za-z0-9._~/-]*")
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,13 @@ def clean_request_id(given: str) -> str:
 def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
     """Raises NotAuthorized, or Unavailable when the identity provider cannot be asked."""
     principal = backends.authenticator().authenticate(request.headers.get("authorization"))
-    actor = Actor(id=PrincipalId(principal.id), name=principal.name, email=principal.email, kind=principal.kind)
+    actor = Actor(
+        id=PrincipalId(principal.id),
+        name=principal.name,
+        email=principal.email,
+        kind=principal.kind,
+        token_roles=principal.token_roles,
+    )
     return RequestContext(
         actor=actor,
         request_id=identifier,
@@ -91,10 +99,30 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
 
 
 def base_uri(request: HttpRequest) -> str:
-    return base_uri_of(request.scheme or "http", request.headers.get("host", "localhost"))
+    return base_uri_of(request.scheme or "http", request.headers.get)
 
 
-def base_uri_of(scheme: str, host: str) -> str:
-    """The address that the client reached us by, without a trailing slash: the configured one, or the request's."""
-    configured = config.current().server.base_uri
-    return configured.rstrip("/") if configured else f"{scheme}://{host}"
+def base_uri_of(scheme: str, header: Callable[[str], str | None]) -> str:
+    """The address that the client reached us by, without a trailing slash.
+
+    It is the configured one, else what a proxy says (`x-forwarded-host`, `-proto`, `-port`, `-prefix`; a proxy that
+    does not say `-proto` is taken to speak https), else the request's own. Raises BadRequest when nothing names a host.
+    """
+    settings = config.current().server
+    if settings.base_uri:
+        return settings.base_uri.rstrip("/")
+    host, prefix = header("host"), ""
+    if settings.use_forwarded_headers and (forwarded := _first(header("x-forwarded-host"))):
+        host, scheme = forwarded, _first(header("x-forwarded-proto")) or "https"
+        prefix = _first(header("x-forwarded-prefix")).strip("/")
+        port = _first(header("x-forwarded-port"))
+        if port and ":" not in host.rpartition("]")[2] and port != _DEFAULT_PORTS.get(scheme):
+            host = f"{host}:{port}"
+    if not host or not _ADDRESS.fullmatch(f"{scheme}://{host}/{prefix}"):
+        raise BadRequest("The request does not say which host it is for: send a Host header")
+    return f"{scheme}://{host}/{prefix}".rstrip("/")
+
+
+def _first(value: str | None) -> str:
+    """What the outermost proxy wrote: each one on the way adds its own behind a comma."""
+    return (value or "").partition(",")[0].strip()

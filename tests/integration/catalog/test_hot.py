@@ -10,8 +10,8 @@ import pytest
 from django.db import connections
 
 from lakewarden import asgi
-from lakewarden.authz.database.models import Grant as GrantRow
 from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.hot import coalescer
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects

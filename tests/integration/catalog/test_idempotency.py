@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from lakewarden.authz.database.models import Grant as GrantRow
+from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.idempotency import records
 from lakewarden.idempotency.models import IdempotencyRecord
 from tenants.models.project import DEFAULT_PROJECT_ID

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from catalog.models import Tabular
-from lakewarden.authz.database.models import Grant as GrantRow
+from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.events.models import OutboxEvent
 from tests.integration.catalog.conftest import Recorded
 from tests.integration.catalog.lake import Lake, set_properties

@@ -10,7 +10,7 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Tabular, TabularDocument
-from lakewarden.authz.database.models import Grant
+from lakewarden.authz.ledger.models import Grant
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, add_snapshot, identifier, set_branch, set_properties
 from tests.servers.asgi_client import Answer

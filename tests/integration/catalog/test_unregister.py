@@ -7,7 +7,7 @@ from pathlib import Path
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Tabular
-from lakewarden.authz.database.models import Grant as GrantRow
+from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.events.models import OutboxEvent
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects

@@ -1,11 +1,12 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from lakewarden.authz.actions import ObjectType, TableAction
+from lakewarden.authz.authorize import authorize, held
 from lakewarden.authz.decisions import KNOWN, Epoch, KnownPrivileges
-from lakewarden.authz.interface import ObjectRef, authorize
-from lakewarden.authz.model import Privilege
+from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.model import Privilege, effective
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import Forbidden, NoSuchTable
 
@@ -18,36 +19,18 @@ class Authorizer:
     """Alice holds `held`; counts how often it is asked."""
 
     def __init__(self, *held: Privilege) -> None:
-        self.held = frozenset(held)
+        self.held = held
         self.asked = 0
 
-    def privileges(self, principal: PrincipalId, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
-        assert (principal, list(chain)) == (ALICE.actor.id, CHAIN)
+    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+        assert (subject, list(chain)) == (Subject(ALICE.actor.id), CHAIN)
         self.asked += 1
-        return self.held
-
-    def grants_on(self, ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
-        raise NotImplementedError
-
-    def add_grants(
-        self,
-        ref: ObjectRef,
-        grants: Iterable[tuple[PrincipalId, Privilege]],
-        *,
-        project_id: str | None,
-        granted_by: PrincipalId,
-    ) -> None:
-        raise NotImplementedError
-
-    def remove_grants(self, ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> None:
-        raise NotImplementedError
-
-    def remove_object(self, ref: ObjectRef) -> None:
-        raise NotImplementedError
+        return effective([(ObjectType.TABLE, self.held)])
 
 
 def ask(authorizer: Authorizer, action: TableAction, epoch: Epoch | None = None) -> frozenset[Privilege]:
-    granted = authorize(authorizer, ALICE, "the table", chain=CHAIN, action=action, hidden=HIDDEN, epoch=epoch)
+    found = held(authorizer, ALICE, subject=lambda: Subject(ALICE.actor.id), chain=CHAIN, epoch=epoch)
+    granted = authorize(ALICE, "the table", found, chain=CHAIN, action=action, hidden=HIDDEN)
     assert (granted.target, granted.context) == ("the table", ALICE)
     return granted.privileges
 
@@ -81,7 +64,7 @@ def test_what_is_known_is_asked_once_an_epoch() -> None:
     for _ in range(3):
         ask(authorizer, TableAction.READ_DATA, Epoch("p", 1))
     assert authorizer.asked == 1
-    authorizer.held = frozenset()
+    authorizer.held = ()
     ask(authorizer, TableAction.READ_DATA, Epoch("p", 1))
     with pytest.raises(NoSuchTable):
         ask(authorizer, TableAction.READ_DATA, Epoch("p", 2))
@@ -98,5 +81,5 @@ def test_without_an_epoch_nothing_is_kept() -> None:
 def test_no_more_is_kept_than_there_is_room_for() -> None:
     known = KnownPrivileges(capacity=2)
     for name in "abc":
-        known.keep(ALICE.actor.id, name, Epoch("p", 1), frozenset())
-    assert [known.find(ALICE.actor.id, name, Epoch("p", 1)) for name in "abc"] == [None, frozenset(), frozenset()]
+        known.keep(ALICE.actor.caller, name, Epoch("p", 1), frozenset())
+    assert [known.find(ALICE.actor.caller, name, Epoch("p", 1)) for name in "abc"] == [None, frozenset(), frozenset()]

@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 
 
-class DatabaseAuthorizationConfig(AppConfig):
-    name = "lakewarden.authz.database"
+class LedgerConfig(AppConfig):
+    name = "lakewarden.authz.ledger"
     label = "authz"
     default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,50 @@
+"""The one decision: may the caller do this to that object; called by the access modules."""
+
+from collections.abc import Callable, Sequence
+
+from lakewarden.authz.actions import Action
+from lakewarden.authz.decisions import KNOWN, Epoch
+from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Subject, T
+from lakewarden.authz.model import VISIBLE, Privilege, is_allowed, wording
+from lakewarden.context import RequestContext
+from lakewarden.errors import Forbidden, LakewardenError
+
+
+def held(
+    authorizer: Authorizer,
+    context: RequestContext,
+    *,
+    subject: Callable[[], Subject],
+    chain: Sequence[ObjectRef],
+    epoch: Epoch | None,
+) -> frozenset[Privilege]:
+    """All that the caller holds on the last of `chain`; kept under `epoch`, which was read with it (None: not kept)."""
+    caller, object_id = context.actor.caller, chain[-1].id
+    known = KNOWN.find(caller, object_id, epoch) if epoch is not None else None
+    if known is not None:
+        return known
+    found = authorizer.privileges(subject(), chain)
+    if epoch is not None:
+        KNOWN.keep(caller, object_id, epoch, found)
+    return found
+
+
+def authorize(
+    context: RequestContext,
+    target: T,
+    held: frozenset[Privilege],
+    *,
+    chain: Sequence[ObjectRef],
+    action: Action,
+    hidden: LakewardenError,
+) -> Granted[T]:
+    """Grant `action` on `target`, the last object of `chain`, to a caller who holds `held` on it.
+
+    Raises `hidden` (the answer for an object that does not exist) when the caller may not even see the target, and
+    Forbidden when he sees it but may not do this.
+    """
+    if is_allowed(action, held):
+        return Granted(target, context, held)
+    if held.isdisjoint(VISIBLE):
+        raise hidden
+    raise Forbidden(f"Not allowed: {action.value} on this {chain[-1].type.value} needs the privilege {wording(action)}")

@@ -1,0 +1,114 @@
+"""Writes and reads who is in which role; the caller's transaction also bumps the project's authorization epoch."""
+
+from collections.abc import Iterable
+
+from lakewarden.authz.ledger.models import Membership
+from lakewarden.context import PrincipalId
+from lakewarden.prepared import execute, fetch
+
+ROLE_PREFIX = "role:"
+
+
+def role_principal(role_id: object) -> PrincipalId:
+    """A role as a principal: `role:<id>`."""
+    return PrincipalId(f"{ROLE_PREFIX}{role_id}")
+
+
+def add(role: PrincipalId, members: Iterable[PrincipalId], *, project_id: str, added_by: PrincipalId) -> None:
+    """Add who is missing."""
+    execute(_ADD, [role, project_id, added_by, list(members)])
+
+
+def remove(role: PrincipalId, members: Iterable[PrincipalId]) -> int:
+    """Remove who is there; returns how many."""
+    removed, _ = Membership.objects.filter(role_id=role, member_id__in=list(members)).delete()
+    return removed
+
+
+def forget_principal(principal: PrincipalId) -> set[str]:
+    """Remove a user or role that is gone from every role, and whoever is in it; returns the projects concerned."""
+    rows = fetch(
+        "delete from authz_membership where %(gone)s in (member_id, role_id) returning project_id", {"gone": principal}
+    )
+    return {project_id for (project_id,) in rows}
+
+
+def of_role(
+    role: PrincipalId, *, roles: bool | None = None, after: str = "", limit: int | None = None
+) -> list[PrincipalId]:
+    """Direct members in the order of their ids behind `after`; only roles, only users, or (None) both."""
+    rows = fetch(_DIRECT, {"role": role, "roles": roles, "after": after, "limit": limit})
+    return [PrincipalId(member) for (member,) in rows]
+
+
+def all_below(role: PrincipalId) -> list[PrincipalId]:
+    """Everybody who is in the role, directly or through roles in it; the roles between among them. Ordered by id."""
+    return [PrincipalId(member) for (member,) in fetch(_BELOW, [role])]
+
+
+def roles_of(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
+    """The roles that the principals are in directly."""
+    found = Membership.objects.filter(member_id__in=list(principals)).values_list("role_id", flat=True)
+    return [PrincipalId(role) for role in sorted(set(found))]
+
+
+def all_above(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
+    """The roles that the principals are in, directly or through other roles."""
+    return [PrincipalId(role) for (role,) in fetch(_ABOVE, [list(principals)])]
+
+
+def height_above(role: PrincipalId) -> int:
+    """The longest chain of roles that the role is in, itself counted."""
+    return int(fetch(_HEIGHT, {"role": role})[0][0])
+
+
+def depth_below(role: PrincipalId) -> int:
+    """The longest chain of roles in the role, itself counted."""
+    return int(fetch(_DEPTH, {"role": role})[0][0])
+
+
+_ADD = """
+    insert into authz_membership (role_id, project_id, added_by, member_id, created_at)
+    select %s, %s, %s, member, now() from unnest(%s::text[]) as m(member)
+    on conflict do nothing
+"""
+_DIRECT = """
+    select member_id from authz_membership
+    where role_id = %(role)s and member_id > %(after)s
+      and (%(roles)s::boolean is null or starts_with(member_id, 'role:') = %(roles)s)
+    order by member_id limit %(limit)s
+"""
+_BELOW = """
+    with recursive below(id) as (
+        select member_id from authz_membership where role_id = %s
+        union
+        select m.member_id from authz_membership m join below b on m.role_id = b.id
+    )
+    select id from below order by id
+"""
+_ABOVE = """
+    with recursive above(id) as (
+        select role_id from authz_membership where member_id = any(%s::text[])
+        union
+        select m.role_id from authz_membership m join above a on m.member_id = a.id
+    )
+    select id from above order by id
+"""
+# `union` of (id, steps) is bounded by the longest chain, as the graph holds no cycle
+_HEIGHT = """
+    with recursive chain(id, steps) as (
+        select %(role)s::text, 1
+        union
+        select m.role_id, c.steps + 1 from authz_membership m join chain c on m.member_id = c.id
+    )
+    select max(steps) from chain
+"""
+_DEPTH = """
+    with recursive chain(id, steps) as (
+        select %(role)s::text, 1
+        union
+        select m.member_id, c.steps + 1 from authz_membership m join chain c on m.role_id = c.id
+        where starts_with(m.member_id, 'role:')
+    )
+    select max(steps) from chain
+"""

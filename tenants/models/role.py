@@ -1,0 +1,39 @@
+"""A role of a project: a name for many principals. Who is in it is in `lakewarden.authz.ledger`."""
+
+from django.db import models
+
+from lakewarden.authz.ledger.members import role_principal
+from lakewarden.context import PrincipalId
+from tenants.models.project import Project
+
+OWN_PROVIDER = "lakewarden"
+"""The provider of roles that are made here and stand for nothing outside."""
+
+
+class Role(models.Model):
+    """`provider_id` and `source_id` say which group of which identity provider it stands for."""
+
+    id = models.UUIDField(primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT)
+    name = models.TextField()
+    name_key = models.TextField()
+    description = models.TextField(null=True)  # noqa: DJ001 the API tells unknown from empty
+    provider_id = models.TextField(default=OWN_PROVIDER)
+    source_id = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "role"
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name_key"], name="role_name_unique"),
+            models.UniqueConstraint(fields=["project", "provider_id", "source_id"], name="role_source_unique"),
+        ]
+        indexes = [models.Index(fields=["provider_id", "source_id"], name="role_source")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def principal(self) -> PrincipalId:
+        return role_principal(self.id)
