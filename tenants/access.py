@@ -2,21 +2,52 @@
 
 from uuid import UUID
 
-from lakewarden import backends
-from lakewarden.authz.actions import Action, ObjectType, ProjectAction, RoleAction, ServerAction, WarehouseAction
+from lakewarden import backends, config
+from lakewarden.authz.actions import (
+    Action,
+    ObjectType,
+    ProjectAction,
+    RoleAction,
+    ServerAction,
+    UserAction,
+    WarehouseAction,
+)
 from lakewarden.authz.authorize import authorize, held
 from lakewarden.authz.decisions import Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, Subject, T
-from lakewarden.authz.ledger import grants
+from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.members import role_principal
-from lakewarden.authz.model import VISIBLE, Privilege, is_allowed
+from lakewarden.authz.model import Privilege, is_allowed, wording
 from lakewarden.context import PrincipalId, RequestContext
-from lakewarden.errors import Forbidden, LakewardenError, NoSuchProject, NoSuchRole, NoSuchWarehouse
+from lakewarden.errors import (
+    BadRequest,
+    Forbidden,
+    LakewardenError,
+    NoSuchProject,
+    NoSuchRole,
+    NoSuchUser,
+    NoSuchWarehouse,
+    ProjectIdMissing,
+)
 from lakewarden.names import match_key
 from tenants.models import Project, Role, Server, User, Warehouse
-from tenants.models.project import PROJECT_ID
+from tenants.models.project import DEFAULT_PROJECT_ID, PROJECT_ID
 
 SERVER = ObjectRef(ObjectType.SERVER, "server")
+_OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
+"""What everybody may do to himself."""
+
+
+def default_project_id() -> str:
+    """The project of requests that name none; raises ProjectIdMissing on a server that has no such project."""
+    if not config.current().server.enable_default_project:
+        raise ProjectIdMissing("The request names no project, and this server has no default one: send x-project-id")
+    return DEFAULT_PROJECT_ID
+
+
+def project_id_of(context: RequestContext) -> str:
+    """The project that a request is about: `x-project-id`, else the default project."""
+    return context.project_id or default_project_id()
 
 
 def project_chain(project_id: str) -> list[ObjectRef]:
@@ -46,14 +77,38 @@ def token_roles(context: RequestContext, project_id: str | None) -> tuple[Princi
 
 def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Project | None) -> frozenset[Privilege]:
     """All that the caller holds on the last of `chain`; `project` was read together with it."""
-    project_id = project.id if project else None
-
-    def subject() -> Subject:
-        # a role of a project says nothing about the server
-        return Subject(context.actor.id, token_roles(context, project_id) if project_id else ())
-
     epoch = Epoch(project.id, project.authz_epoch) if project else None
-    return held(backends.authorizer(), context, subject=subject, chain=chain, epoch=epoch)
+    return held(
+        backends.authorizer(),
+        context,
+        subject=lambda: _subject(context, project.id if project else None),
+        chain=chain,
+        epoch=epoch,
+    )
+
+
+def _subject(context: RequestContext, project_id: str | None) -> Subject:
+    """Whose privileges count: the caller's, or those of the role that he acts as.
+
+    Raises BadRequest for a role that is nowhere, Forbidden for one that the caller is not in.
+    """
+    actor = context.actor
+    if actor.assumed_role is None:
+        # a role of a project says nothing about the server
+        return Subject(actor.id, token_roles(context, project_id) if project_id else ())
+    unknown = BadRequest(f"The role {actor.assumed_role} of x-assume-role does not exist")
+    role = Role.objects.filter(id=actor.assumed_role).first()
+    if role is None:
+        raise unknown
+    direct = [actor.id, *token_roles(context, role.project_id)]
+    owners = {principal for principal, _ in grants.on(role_chain(role)[-1])}
+    may = {*direct, *members.all_above(direct)}
+    if role.principal not in may and owners.isdisjoint(may):
+        if role.project_id not in grants.projects_of(direct):
+            raise unknown  # another tenant's
+        raise Forbidden(f"Not allowed: you are not in the role {actor.assumed_role} of x-assume-role")
+    # what the role holds in its own project; of any other it knows nothing
+    return Subject(role.principal)
 
 
 def granted(
@@ -81,6 +136,11 @@ def server(context: RequestContext, action: ServerAction) -> Granted[Server]:
     )
 
 
+def is_server_administrator(context: RequestContext) -> bool:
+    """Whether he may do what concerns the server as a whole, such as handing a warehouse to its administrators."""
+    return not privileges(context, chain=[SERVER], project=None).isdisjoint({Privilege.ADMIN, Privilege.OPERATOR})
+
+
 def may_on_server(context: RequestContext, action: ServerAction) -> bool:
     return is_allowed(action, privileges(context, chain=[SERVER], project=None))
 
@@ -95,6 +155,25 @@ def project(context: RequestContext, project_id: str, action: ProjectAction) -> 
     return granted(context, found, chain=project_chain(found.id), action=action, hidden=missing, project=found)
 
 
+def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[User]:
+    """The user of an id: oneself, or anybody for an administrator of the server.
+
+    Raises NoSuchUser when he is missing, deleted or hidden.
+    """
+    missing = NoSuchUser(f"User does not exist: {user_id}")
+    # the database holds no NUL, and refuses to look for one
+    found = User.objects.filter(id=user_id, deleted_at__isnull=True).first() if "\x00" not in user_id else None
+    if found is None:
+        raise missing
+    held_here = privileges(context, chain=[SERVER], project=None)
+    is_self = found.id == context.actor.id
+    if is_allowed(action, held_here) or (is_self and action in _OWN_ACTIONS):
+        return Granted(found, context, held_here)
+    if is_self:
+        raise Forbidden(f"Not allowed: {action.value} on a user needs the privilege {wording(action)} on the server")
+    raise missing
+
+
 def visible_projects(context: RequestContext) -> list[Project]:
     """The projects that the caller may see, by name: all of them for an administrator of the server."""
     candidates = Project.objects.order_by("name_key")
@@ -104,7 +183,7 @@ def visible_projects(context: RequestContext) -> list[Project]:
     return [
         each
         for each in candidates
-        if not privileges(context, chain=project_chain(each.id), project=each).isdisjoint(VISIBLE)
+        if Privilege.SEE in privileges(context, chain=project_chain(each.id), project=each)
     ]
 
 
@@ -131,6 +210,27 @@ def _find_role(identifier: str) -> Role | None:
     return Role.objects.select_related("project").filter(id=key).first()
 
 
+def visible_warehouses(project: Granted[Project]) -> list[Warehouse]:
+    """The project's warehouses that the caller may see, by name."""
+    found = Warehouse.objects.filter(project=project.target).order_by("name_key")
+    return [
+        each
+        for each in found
+        if is_allowed(
+            WarehouseAction.INCLUDE_IN_LIST,
+            privileges(project.context, chain=warehouse_chain(each), project=project.target),
+        )
+    ]
+
+
+def ensure_active(warehouse: Warehouse) -> None:
+    """For all that happens in a warehouse. Raises NoSuchWarehouse; call it once the caller is known to see it."""
+    if warehouse.status != Warehouse.Status.ACTIVE:
+        raise NoSuchWarehouse(
+            f"The warehouse {warehouse.name!r} is inactive: nothing in it can be used until it is activated again"
+        )
+
+
 def warehouse(context: RequestContext, warehouse_id: str | UUID, action: WarehouseAction) -> Granted[Warehouse]:
     """The warehouse of an id, as in `/v1/{prefix}`. Raises NoSuchWarehouse when it is missing or hidden."""
     missing = NoSuchWarehouse(f"Warehouse does not exist: {warehouse_id}")
@@ -147,11 +247,14 @@ def warehouse(context: RequestContext, warehouse_id: str | UUID, action: Warehou
 def warehouse_named(
     context: RequestContext, name: str, action: WarehouseAction, *, project_id: str
 ) -> Granted[Warehouse]:
-    """The warehouse of a name in a project, as in `GET /v1/config?warehouse=`; raises NoSuchWarehouse."""
+    """The active warehouse of a name in a project, as in `GET /v1/config?warehouse=`; raises NoSuchWarehouse."""
     missing = NoSuchWarehouse(f"Warehouse does not exist: {name}")
     # the database holds no NUL, and refuses to look for one
     can_be = PROJECT_ID.fullmatch(project_id) and "\x00" not in name
     found = Warehouse.objects.find_named(project_id, match_key(name)) if can_be else None
     if found is None:
         raise missing
-    return granted(context, found, chain=warehouse_chain(found), action=action, hidden=missing, project=found.project)
+    chain = warehouse_chain(found)
+    allowed = granted(context, found, chain=chain, action=action, hidden=missing, project=found.project)
+    ensure_active(found)
+    return allowed

@@ -30,7 +30,7 @@ from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
 from lakewarden.http import codings
-from lakewarden.http.request import base_uri_of, clean_request_id
+from lakewarden.http.request import assumed_role, base_uri_of, clean_request_id
 from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip
 from lakewarden.names import match_key
 from lakewarden.paging import Page
@@ -237,9 +237,10 @@ def _caller(request: HotRequest) -> Caller | None:
         return None
     try:
         known = backends.authenticator().find_known(authorization.decode("latin-1"))
+        assumed = assumed_role(request.header("x-assume-role"))
     except LakewardenError:
         return None
-    return (PrincipalId(known.id), known.token_roles) if known else None
+    return (PrincipalId(known.id), known.token_roles, assumed) if known else None
 
 
 def _may(caller: Caller, object_id: str, epoch: Epoch, action: Action) -> bool:

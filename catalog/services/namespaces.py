@@ -61,10 +61,9 @@ def create(
     try:
         with changing():
             namespace.save(force_insert=True)
-            ledger.add(
-                namespace_chain(namespace)[-1],
+            ledger.give(
+                namespace_chain(namespace),
                 [(parent.context.actor.id, Privilege.OWNERSHIP)],
-                project_id=warehouse.project_id,
                 granted_by=parent.context.actor.id,
             )
             record(_change("createNamespace", namespace), parent.context)

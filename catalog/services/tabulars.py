@@ -107,12 +107,7 @@ def insert_at(
                 record_change(f"drop{kind.capitalize()}", replacing, once, **told)
             locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
             Tabular.objects.add(tabular, document)
-            ledger.add(
-                tabular_chain(tabular)[-1],
-                [(context.actor.id, Privilege.OWNERSHIP)],
-                project_id=target.warehouse.project_id,
-                granted_by=context.actor.id,
-            )
+            ledger.give(tabular_chain(tabular), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id)
             record_change(event, tabular, context)
     except IntegrityError as error:
         if "foreign key" in str(error):

@@ -1,6 +1,6 @@
 """What one request carries through all layers: who asks, in which project, under which id; never a global."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NewType
 from uuid import UUID
 
@@ -15,6 +15,7 @@ class Actor:
     """The authenticated caller; name and email are what the token says, for provisioning only.
 
     `token_roles` are names that the identity provider gives him; in a project they are its roles of that source.
+    `assumed_role` is the id of the one role that he asks to act as; whether he may is found out where it counts.
     """
 
     id: PrincipalId
@@ -22,6 +23,7 @@ class Actor:
     email: str | None = None
     kind: Literal["human", "application"] = "application"
     token_roles: tuple[str, ...] = ()
+    assumed_role: str | None = None
 
     @property
     def provider(self) -> str:
@@ -31,10 +33,10 @@ class Actor:
     @property
     def caller(self) -> "Caller":
         """All that decides what he may do, as a key."""
-        return (self.id, self.token_roles)
+        return (self.id, self.token_roles, self.assumed_role)
 
 
-Caller = tuple[PrincipalId, tuple[str, ...]]
+Caller = tuple[PrincipalId, tuple[str, ...], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,32 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """What `authorize` did not allow, on an object that it had before it."""
+
+    action: str
+    object_type: str
+    object_id: str
+    project_id: str | None
+
+
+@dataclass(slots=True)
+class Trail:
+    """What a request turned out to be about, for those who count and audit it when it is over.
+
+    `authorize` notes the project and the warehouse of the first object that was found in one, and the last refusal.
+    """
+
+    project_id: str | None = None
+    warehouse_id: str | None = None
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
     actor: Actor
     request_id: str
     user_agent: str = ""
     project_id: str | None = None
     idempotency: IdempotencyKey | None = None
+    trail: Trail = field(default_factory=Trail, compare=False, repr=False)

@@ -26,11 +26,8 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
     try:
         with changing():
             project.save(force_insert=True)
-            ledger.add(
-                project_chain(project.id)[-1],
-                [(context.actor.id, Privilege.PROJECT_ADMIN)],
-                project_id=project.id,
-                granted_by=context.actor.id,
+            ledger.give(
+                project_chain(project.id), [(context.actor.id, Privilege.PROJECT_ADMIN)], granted_by=context.actor.id
             )
             record(Change("createProject", "project", project.id, project.id, {"name": name}), context)
     except IntegrityError as error:

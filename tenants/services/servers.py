@@ -3,8 +3,6 @@
 from django.db.models import F
 from django.utils import timezone
 
-from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, RequestContext
@@ -12,7 +10,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.events.changes import Change, record
 from lakewarden.names import match_key
 from lakewarden.transactions import changing
-from tenants.access import SERVER
+from tenants.access import SERVER, project_chain
 from tenants.models import Project, Server
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
@@ -48,13 +46,8 @@ def bootstrap(admin: Actor, context: RequestContext) -> Server:
         )
         users.register(admin, context)
         users.refresh(admin, context)
-        ledger.add(SERVER, [(admin.id, Privilege.ADMIN)], project_id=None, granted_by=context.actor.id)
-        ledger.add(
-            ObjectRef(ObjectType.PROJECT, project.id),
-            [(admin.id, Privilege.PROJECT_ADMIN)],
-            project_id=project.id,
-            granted_by=context.actor.id,
-        )
+        ledger.give([SERVER], [(admin.id, Privilege.ADMIN)], granted_by=context.actor.id)
+        ledger.give(project_chain(project.id), [(admin.id, Privilege.PROJECT_ADMIN)], granted_by=context.actor.id)
         Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the administrator's right is on all of them
         record(Change("bootstrapServer", "server", str(server.id), data={"admin": admin.id}), context)
     return server

@@ -55,11 +55,8 @@ def create(
                 cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
             _ensure_exclusive(profile.location)
             warehouse.save(force_insert=True)
-            ledger.add(
-                warehouse_chain(warehouse)[-1],
-                [(context.actor.id, Privilege.OWNERSHIP)],
-                project_id=project.id,
-                granted_by=context.actor.id,
+            ledger.give(
+                warehouse_chain(warehouse), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id
             )
             projects.bump_epoch(project.id)
             data = {"name": name, "location": profile.location}

@@ -117,11 +117,8 @@ def grant(warehouse: Warehouse) -> Grant:
     """`grant("alice", "select")` gives `oidc~alice` a privilege on the warehouse."""
 
     def give(name: str, privilege: str) -> None:
-        ledger.add(
-            access.warehouse_chain(warehouse)[-1],
-            [(PrincipalId(f"oidc~{name}"), Privilege(privilege))],
-            project_id=warehouse.project_id,
-            granted_by=ADMIN,
+        ledger.give(
+            access.warehouse_chain(warehouse), [(PrincipalId(f"oidc~{name}"), Privilege(privilege))], granted_by=ADMIN
         )
         projects.bump_epoch(warehouse.project_id)
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from lakewarden.authz.actions import Action
+from lakewarden.authz.actions import Action, ObjectType
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Subject, T
-from lakewarden.authz.model import VISIBLE, Privilege, is_allowed, wording
-from lakewarden.context import RequestContext
+from lakewarden.authz.model import Privilege, is_allowed, wording
+from lakewarden.context import RequestContext, Refused
 from lakewarden.errors import Forbidden, LakewardenError
 
 
@@ -43,8 +43,26 @@ def authorize(
     Raises `hidden` (the answer for an object that does not exist) when the caller may not even see the target, and
     Forbidden when he sees it but may not do this.
     """
+    _note(context, chain)
     if is_allowed(action, held):
         return Granted(target, context, held)
-    if held.isdisjoint(VISIBLE):
+    last = chain[-1]
+    context.trail.refused = Refused(action.value, last.type.value, last.id, _project_of(chain))
+    if Privilege.SEE not in held:
         raise hidden
     raise Forbidden(f"Not allowed: {action.value} on this {chain[-1].type.value} needs the privilege {wording(action)}")
+
+
+def _note(context: RequestContext, chain: Sequence[ObjectRef]) -> None:
+    """Remember where the request led to: project and warehouse of the first object that lies in one."""
+    trail = context.trail
+    trail.project_id = trail.project_id or _project_of(chain)
+    if trail.warehouse_id is None and len(chain) > _WAREHOUSE and chain[_WAREHOUSE].type is ObjectType.WAREHOUSE:
+        trail.warehouse_id = chain[_WAREHOUSE].id
+
+
+def _project_of(chain: Sequence[ObjectRef]) -> str | None:
+    return chain[_PROJECT].id if len(chain) > _PROJECT and chain[_PROJECT].type is ObjectType.PROJECT else None
+
+
+_PROJECT, _WAREHOUSE = 1, 2  # places in a chain, behind the server

@@ -2,29 +2,53 @@
 
 from collections.abc import Sequence
 
+from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
-from lakewarden.authz.model import Privilege, effective
+from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
+from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.prepared import fetch
+
+_LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 
 
 class DatabaseAuthorizer:
     def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+        principals = [subject.principal, *subject.roles]
         types, ids = [ref.type.value for ref in chain], [ref.id for ref in chain]
-        rows = fetch(_GRANTED, [[subject.principal, *subject.roles], types, ids])
         granted: dict[str, set[Privilege]] = {}
-        for identifier, name in rows:
-            granted.setdefault(identifier, set()).add(Privilege(name))
-        return effective([(ref.type, granted.get(ref.id, ())) for ref in chain])
+        managed: set[str] = set()
+        for identifier, name in fetch(_GRANTED, [principals, types, ids, EVERYBODY]):
+            if name == MANAGED_ACCESS:
+                managed.add(identifier)
+            else:
+                granted.setdefault(identifier, set()).add(Privilege(name))
+        levels = [Level(ref.type, granted.get(ref.id, set()), managed=ref.id in managed) for ref in chain]
+        held = effective(levels)
+        if Privilege.SEE in held or chain[-1].type in _LEAVES:
+            return held
+        # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
+        shown = -2 if chain[-1].type is ObjectType.ROLE else -1
+        if not fetch(_ANYTHING_IN, [principals, chain[shown].id]):
+            return held
+        levels[shown] = Level(
+            levels[shown].type, {*levels[shown].granted, Privilege.SEE}, managed=levels[shown].managed
+        )
+        return effective(levels)
 
 
 # `union` ends where a role was reached before: nested roles are no loop, but may meet again
-_GRANTED = """
+SUBJECT = """
     with recursive subject(id) as (
         select unnest(%s::text[])
         union
         select m.role_id from authz_membership m join subject s on m.member_id = s.id
     )
+"""
+_GRANTED = f"""{SUBJECT}
     select c.id, g.privilege from unnest(%s::text[], %s::text[]) as c(type, id)
     join authz_grant g on g.object_type = c.type and g.object_id = c.id
-    where g.principal_id in (select id from subject)
-"""
+    where g.principal_id in (select id from subject) or g.principal_id = %s
+"""  # noqa: S608 text of our own
+_ANYTHING_IN = f"""{SUBJECT}
+    select 1 from subject s join authz_grant g on g.principal_id = s.id where %s = any(g.ancestors) limit 1
+"""  # noqa: S608 text of our own

@@ -3,7 +3,8 @@
 Pure; every backend and the reference page use it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewarden.authz.actions import (
@@ -34,6 +35,8 @@ class Privilege(StrEnum):
     CREATE = "create"
     SELECT = "select"
     DESCRIBE = "describe"
+    PASS_GRANTS = "pass_grants"  # noqa: S105 no password
+    SEE = "see"  # never granted: follows from a right on the object or on anything in it
 
 
 _P, _T = Privilege, ObjectType
@@ -43,8 +46,9 @@ _DATA = {
     _P.SELECT: {_P.DESCRIBE},
     _P.CREATE: {_P.DESCRIBE},
     _P.MANAGE_GRANTS: {_P.DESCRIBE},
+    _P.DESCRIBE: {_P.SEE},
 }
-_OWNED = {**_DATA, _P.OWNERSHIP: {_P.MANAGE_GRANTS, _P.MODIFY, _P.CREATE}}
+_OWNED = {**_DATA, _P.OWNERSHIP: {_P.MANAGE_GRANTS, _P.MODIFY, _P.CREATE}, _P.PASS_GRANTS: {_P.SEE}}
 
 IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
     _T.SERVER: {},
@@ -54,8 +58,9 @@ IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
         _P.SECURITY_ADMIN: {_P.ROLE_CREATOR, _P.MANAGE_GRANTS},
         _P.DATA_ADMIN: {_P.CREATE},
         _P.ROLE_CREATOR: {_P.DESCRIBE},
+        _P.ADMIN: {_P.SEE},
     },
-    _T.ROLE: {_P.OWNERSHIP: {_P.MANAGE_GRANTS}, _P.MANAGE_GRANTS: {_P.DESCRIBE}},
+    _T.ROLE: {_P.OWNERSHIP: {_P.MANAGE_GRANTS}, _P.MANAGE_GRANTS: {_P.DESCRIBE}, _P.DESCRIBE: {_P.SEE}},
     _T.WAREHOUSE: _OWNED,
     _T.NAMESPACE: _OWNED,
     _T.TABLE: _OWNED,
@@ -66,9 +71,9 @@ IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
 _SAME = {privilege: privilege for privilege in (_P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE)}
 
 INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
-    # a server's administrator administers projects; what lies in them he does not see
+    # an administrator of the server administers projects and sees their roles, not their warehouses
     _T.PROJECT: {_P.OPERATOR: _P.PROJECT_ADMIN, _P.ADMIN: _P.ADMIN},
-    _T.ROLE: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DESCRIBE: _P.DESCRIBE},
+    _T.ROLE: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.SEE: _P.DESCRIBE},
     _T.WAREHOUSE: {**_SAME, _P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DATA_ADMIN: _P.MODIFY},
     _T.NAMESPACE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
     _T.TABLE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
@@ -76,7 +81,18 @@ INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
 }
 """What a privilege on the parent gives on a child of the type."""
 
-_BELOW_PROJECT = frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS, _P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE})
+_BELOW_PROJECT = frozenset(
+    {
+        _P.OWNERSHIP,
+        _P.PASS_GRANTS,
+        _P.MANAGE_GRANTS,
+        _P.MODIFY,
+        _P.WRITE,
+        _P.CREATE,
+        _P.SELECT,
+        _P.DESCRIBE,
+    }
+)
 
 GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
     _T.SERVER: frozenset({_P.ADMIN, _P.OPERATOR}),
@@ -100,36 +116,37 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
     _T.VIEW: _BELOW_PROJECT - {_P.CREATE, _P.WRITE},
 }
 
-VISIBLE = frozenset({_P.DESCRIBE, _P.ADMIN})
-"""Who holds none of these on an object is not told that it exists."""
-
 _ADMINISTRATION = frozenset({_P.ADMIN, _P.OPERATOR})
 _ROLE_CONTROL = frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS})
 _NEEDS: dict[Privilege, tuple[Action, ...]] = {
-    _P.DESCRIBE: (
+    _P.SEE: (
+        ProjectAction.GET_METADATA,
+        ProjectAction.INCLUDE_IN_LIST,
         ProjectAction.LIST_WAREHOUSES,
         ProjectAction.LIST_ROLES,
         ProjectAction.SEARCH_ROLES,
-        ProjectAction.GET_ENDPOINT_STATISTICS,
-        ProjectAction.GET_TASK_QUEUE_CONFIG,
-        ProjectAction.GET_TASKS,
-        RoleAction.READ,
         RoleAction.READ_METADATA,
-        RoleAction.READ_ASSIGNMENTS,
         WarehouseAction.GET_METADATA,
         WarehouseAction.GET_CONFIG,
         WarehouseAction.INCLUDE_IN_LIST,
         WarehouseAction.USE,
         WarehouseAction.LIST_NAMESPACES,
-        WarehouseAction.LIST_EVERYTHING,
-        WarehouseAction.GET_ENDPOINT_STATISTICS,
-        WarehouseAction.GET_TASK_QUEUE_CONFIG,
-        WarehouseAction.GET_ALL_TASKS,
         NamespaceAction.GET_METADATA,
         NamespaceAction.INCLUDE_IN_LIST,
         NamespaceAction.LIST_NAMESPACES,
         NamespaceAction.LIST_TABLES,
         NamespaceAction.LIST_VIEWS,
+    ),
+    _P.DESCRIBE: (
+        ProjectAction.GET_ENDPOINT_STATISTICS,
+        ProjectAction.GET_TASK_QUEUE_CONFIG,
+        ProjectAction.GET_TASKS,
+        RoleAction.READ,
+        RoleAction.READ_ASSIGNMENTS,
+        WarehouseAction.LIST_EVERYTHING,
+        WarehouseAction.GET_ENDPOINT_STATISTICS,
+        WarehouseAction.GET_TASK_QUEUE_CONFIG,
+        WarehouseAction.GET_ALL_TASKS,
         NamespaceAction.LIST_EVERYTHING,
         TableAction.GET_METADATA,
         TableAction.INCLUDE_IN_LIST,
@@ -188,8 +205,6 @@ REQUIRED: dict[Action, Needs] = {
         (RoleAction.UPDATE, RoleAction.DELETE, RoleAction.MANAGE_ASSIGNMENTS, RoleAction.UPDATE_SOURCE_SYSTEM),
         (_ROLE_CONTROL,),
     ),
-    ProjectAction.GET_METADATA: (VISIBLE,),
-    ProjectAction.INCLUDE_IN_LIST: (VISIBLE,),
     ProjectAction.RENAME: (frozenset({_P.MODIFY, _P.ADMIN}),),
     ProjectAction.DELETE: (frozenset({_P.PROJECT_ADMIN, _P.ADMIN}),),
     ProjectAction.READ_GRANTS: (frozenset({_P.MANAGE_GRANTS, _P.ADMIN}),),
@@ -209,17 +224,38 @@ def wording(action: Action) -> str:
     return " and ".join(" or ".join(sorted(alternatives)) for alternatives in REQUIRED[action])
 
 
-def effective(levels: Sequence[tuple[ObjectType, Iterable[Privilege]]]) -> frozenset[Privilege]:
-    """All that somebody holds on the last of a chain of objects, from what is granted on each (outermost first)."""
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One object of a chain: what is granted on it, and whether its flag of managed access is set."""
+
+    type: ObjectType
+    granted: Iterable[Privilege] = ()
+    managed: bool = False
+
+
+def effective(levels: Iterable[Level]) -> frozenset[Privilege]:
+    """All that somebody holds on the last of a chain of objects, outermost first.
+
+    Below a warehouse or namespace of managed access, owners do not grant: that is left to who manages grants above.
+    """
     held: frozenset[Privilege] = frozenset()
-    for kind, granted in levels:
-        passed = INHERITED.get(kind, {})
-        held = _closure({*granted, *(passed[privilege] for privilege in held if privilege in passed)}, kind)
+    managed = False
+    for level in levels:
+        managed = managed or level.managed
+        passed = INHERITED.get(level.type, {})
+        inherited = {passed[privilege] for privilege in held if privilege in passed}
+        held = _closure({*level.granted, *inherited}, _implications(level.type, managed=managed))
     return held
 
 
-def _closure(held: set[Privilege], kind: ObjectType) -> frozenset[Privilege]:
-    implied = IMPLIES[kind]
+_MANAGED = {**_OWNED, _P.OWNERSHIP: {_P.MODIFY, _P.CREATE}}
+
+
+def _implications(kind: ObjectType, *, managed: bool) -> Mapping[Privilege, set[Privilege]]:
+    return _MANAGED if managed and kind in {_T.NAMESPACE, _T.TABLE, _T.VIEW} else IMPLIES[kind]
+
+
+def _closure(held: set[Privilege], implied: Mapping[Privilege, set[Privilege]]) -> frozenset[Privilege]:
     reached: set[Privilege] = set()
     waiting = list(held)
     while waiting:
@@ -228,3 +264,18 @@ def _closure(held: set[Privilege], kind: ObjectType) -> frozenset[Privilege]:
             reached.add(privilege)
             waiting.extend(implied.get(privilege, ()))
     return frozenset(reached)
+
+
+_ONLY_MANAGED = frozenset({_P.OWNERSHIP, _P.PASS_GRANTS, _P.MANAGE_GRANTS})
+
+
+def may_grant(privilege: Privilege, held: frozenset[Privilege], *, on: ObjectType) -> bool:
+    """Whether somebody who holds `held` on an object may give the privilege on it to others, and take it away."""
+    if on is _T.SERVER:
+        return not held.isdisjoint(_ADMINISTRATION)
+    if privilege is _P.PROJECT_ADMIN:
+        return not held.isdisjoint({_P.PROJECT_ADMIN, _P.ADMIN})
+    if on is _T.PROJECT:
+        return not held.isdisjoint({_P.SECURITY_ADMIN, _P.ADMIN})
+    passes = _P.PASS_GRANTS in held and privilege in held and privilege not in _ONLY_MANAGED
+    return _P.MANAGE_GRANTS in held or passes

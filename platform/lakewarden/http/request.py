@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
+from uuid import UUID
 
 import msgspec
 from django.http import HttpRequest
@@ -15,6 +16,9 @@ from lakewarden.http.codings import unpacked
 from lakewarden.ids import new_id_text
 
 T = TypeVar("T")
+
+CONTEXT = "lakewarden.context"
+"""Where `HttpRequest.META` keeps the context of a request whose caller is known, for who looks at it in the end."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:\[\]-]+/[A-Za-z0-9._~/-]*")
@@ -89,6 +93,7 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
         email=principal.email,
         kind=principal.kind,
         token_roles=principal.token_roles,
+        assumed_role=assumed_role(request.headers.get("x-assume-role")),
     )
     return RequestContext(
         actor=actor,
@@ -96,6 +101,16 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
         user_agent=request.headers.get("user-agent", ""),
         project_id=request.headers.get("x-project-id") or request.headers.get("x-project-ident"),
     )
+
+
+def assumed_role(header: str | None) -> str | None:
+    """The id of the role in `x-assume-role`, as the database writes it. Raises BadRequest for what is no id."""
+    if not header:
+        return None
+    try:
+        return str(UUID(header))
+    except ValueError:
+        raise BadRequest(f"Invalid header x-assume-role: {header[:80]!r} is not the id of a role") from None
 
 
 def base_uri(request: HttpRequest) -> str:

@@ -6,7 +6,7 @@ from lakewarden.authz.actions import ObjectType, TableAction
 from lakewarden.authz.authorize import authorize, held
 from lakewarden.authz.decisions import KNOWN, Epoch, KnownPrivileges
 from lakewarden.authz.interface import ObjectRef, Subject
-from lakewarden.authz.model import Privilege, effective
+from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import Forbidden, NoSuchTable
 
@@ -25,7 +25,7 @@ class Authorizer:
     def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
         assert (subject, list(chain)) == (Subject(ALICE.actor.id), CHAIN)
         self.asked += 1
-        return effective([(ObjectType.TABLE, self.held)])
+        return effective([Level(ObjectType.TABLE, self.held)])
 
 
 def ask(authorizer: Authorizer, action: TableAction, epoch: Epoch | None = None) -> frozenset[Privilege]:
@@ -45,6 +45,7 @@ def test_what_is_held_is_granted_with_all_that_it_implies() -> None:
         Privilege.WRITE,
         Privilege.SELECT,
         Privilege.DESCRIBE,
+        Privilege.SEE,
     }
 
 

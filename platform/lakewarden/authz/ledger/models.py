@@ -1,6 +1,13 @@
 """The ledger's rows: who holds which privilege on which object, and who is in which role."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+
+EVERYBODY = "*"
+"""The holder of flags, which are of nobody in particular."""
+
+MANAGED_ACCESS = "managed_access"
+"""A flag of warehouses and namespaces: in them owners do not grant."""
 
 
 class Grant(models.Model):
@@ -9,6 +16,7 @@ class Grant(models.Model):
     object_id = models.TextField()
     privilege = models.TextField()
     project_id = models.TextField(null=True)  # noqa: DJ001 no project for grants on the server
+    ancestors = ArrayField(models.TextField(), default=list, help_text="Ids of what the object lies in, project first.")
     granted_by = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -19,7 +27,10 @@ class Grant(models.Model):
                 fields=["principal_id", "object_type", "object_id", "privilege"], name="authz_grant_unique"
             ),
         ]
-        indexes = [models.Index(fields=["object_type", "object_id"], name="authz_grant_object")]
+        indexes = [
+            models.Index(fields=["object_type", "object_id"], name="authz_grant_object"),
+            models.Index(fields=["project_id", "object_type"], name="authz_grant_project"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.principal_id} {self.privilege} on {self.object_type} {self.object_id}"
