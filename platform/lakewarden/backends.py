@@ -23,21 +23,15 @@ def authorizer() -> Authorizer:
 
 @cache
 def authenticator() -> Authenticator:
-    from lakewarden.authn.oidc import OidcAuthenticator  # noqa: PLC0415 loaded by servers only
-    from lakewarden.authn.provider import OidcProvider  # noqa: PLC0415
+    from lakewarden.authn import configured  # noqa: PLC0415 loaded by servers only
+    from lakewarden.authn.chain import AuthenticatorChain  # noqa: PLC0415
+    from lakewarden.authn.kubernetes import service_accounts  # noqa: PLC0415
 
-    providers = [
-        OidcProvider(
-            id=name,
-            issuer=provider.issuer,
-            audiences=provider.audience,
-            additional_issuers=provider.additional_issuers,
-            scope=provider.scope,
-            subject_claims=provider.subject_claim,
-        )
-        for name, provider in config.current().openid.items()
-    ]
-    return OidcAuthenticator(providers)
+    settings = config.current()
+    return AuthenticatorChain(
+        [configured.provider(name, provider) for name, provider in settings.openid.items()],
+        cluster=service_accounts(settings.kubernetes) if settings.kubernetes.enabled else None,
+    )
 
 
 def storage(profile: StorageProfile) -> Storage:

@@ -49,6 +49,16 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value != "*" and not re.fullmatch(r"https?://[A-Za-z0-9._~:\[\]-]+", value):
+            raise ValueError(f"{value!r} is no origin: scheme and host without a path, as https://console.example.org")
+    return values
+
+
+Origins = Annotated[Names, AfterValidator(_origins)]
+
+
 class ServerConfig(Section):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8181, ge=0, le=65535, description="Port to listen on.")
@@ -59,7 +69,14 @@ class ServerConfig(Section):
     use_forwarded_headers: bool = Field(
         default=True, description="Believe `x-forwarded-host`, `-proto`, `-port` and `-prefix` of a proxy in front."
     )
+    enable_default_project: bool = Field(
+        default=True,
+        description="Make a default project at bootstrap, for requests that name none; without it these are refused.",
+    )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Largest request body accepted, in bytes.")
+    cors_origins: Origins = Field(
+        (), description="Origins whose pages may call the API from a browser; `*` is all of them, empty none."
+    )
 
 
 class DatabaseConfig(Section):
@@ -164,6 +181,12 @@ class AuthorizationConfig(Section):
     backend: Literal["database", "allow-all"] = Field("database", description="Who decides what a caller may do.")
 
 
+class RolesConfig(Section):
+    max_nesting_depth: int = Field(
+        10, ge=1, le=100, description="Most roles in a chain in which each is a member of the next."
+    )
+
+
 class StorageConfig(Section):
     local_roots: Paths = Field(
         (), description="Directories below which warehouses of type `local` may lie; empty switches them off."
@@ -174,6 +197,9 @@ class CatalogConfig(Section):
     metrics_retention_days: int = Field(
         30, ge=1, le=36500, description="Days for which scan and commit reports of engines are kept."
     )
+    statistics_retention_days: int = Field(
+        90, ge=1, le=36500, description="Days for which a warehouse's hourly numbers of tables and views are kept."
+    )
 
 
 class LakehouseConfig(Section):
@@ -181,6 +207,12 @@ class LakehouseConfig(Section):
         None,
         description="Warehouse of `/lakehouse` without `/w/…`, as `<name>` in the default project or "
         "`<project>/<name>`; without it the only one of the default project, or the one named `default`.",
+    )
+
+
+class UsageConfig(Section):
+    flush_interval_s: int = Field(
+        30, ge=1, le=3600, description="Seconds after which the counts of calls are written to the database."
     )
 
 
@@ -201,9 +233,11 @@ class Config(Section):
     )
     kubernetes: KubernetesConfig = Field(default_factory=KubernetesConfig)
     authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
+    roles: RolesConfig = Field(default_factory=RolesConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
+    usage: UsageConfig = Field(default_factory=UsageConfig)
     log: LogConfig = Field(default_factory=LogConfig)
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 LakewardenError
 ├── BadRequest 400                  malformed input: the caller must change the request
+│   ├── ProjectIdMissing            the request names no project, and there is no default one
 │   ├── InvalidArgument             an argument breaks a rule of the Iceberg format (IllegalArgumentException)
 │   └── ValidationFailed            well-formed, but contradicts itself or the stored state (ValidationException)
 ├── NotAuthorized 401               no valid credentials
@@ -16,11 +17,13 @@ LakewardenError
 │   ├── AlreadyExists
 │   ├── NamespaceNotEmpty
 │   ├── WarehouseNotEmpty, ProjectNotEmpty
+│   ├── WarehouseHasUnfinishedTasks files of what was dropped in it are still being removed
 │   ├── Protected               it is protected from deletion: lift that first
 │   └── CommitFailed                a requirement does not hold: reload and try again
 │       └── StaleUpdate             the update was built on an older snapshot: a fresh attempt may succeed
 ├── PayloadTooLarge 413
 ├── Unprocessable 422
+├── HeadersTooLarge 431
 ├── CommitStateUnknown 500          the outcome could not be learned: never clean up after it
 ├── InternalError 500               a defect of ours
 └── Unavailable 503                 nothing was applied; carries Retry-After
@@ -43,6 +46,10 @@ class LakewardenError(Exception):
 class BadRequest(LakewardenError):
     status = 400
     wire_type = "BadRequestException"
+
+
+class ProjectIdMissing(BadRequest):
+    wire_type = "ProjectIdMissingException"
 
 
 class InvalidArgument(BadRequest):
@@ -131,6 +138,10 @@ class WarehouseNotEmpty(Conflict):
     wire_type = "WarehouseNotEmptyException"
 
 
+class WarehouseHasUnfinishedTasks(Conflict):
+    wire_type = "WarehouseHasUnfinishedTasksException"
+
+
 class ProjectNotEmpty(Conflict):
     wire_type = "ProjectNotEmptyException"
 
@@ -155,6 +166,11 @@ class PayloadTooLarge(LakewardenError):
 class Unprocessable(LakewardenError):
     status = 422
     wire_type = "UnprocessableEntityException"
+
+
+class HeadersTooLarge(LakewardenError):
+    status = 431
+    wire_type = "HeadersTooLargeException"
 
 
 class CommitStateUnknown(LakewardenError):

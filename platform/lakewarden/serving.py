@@ -8,6 +8,7 @@ import sys
 import uvicorn
 
 from lakewarden.config import Config
+from lakewarden.http.header_limit import BoundedHeaders
 
 
 def run(settings: Config) -> int:
@@ -25,6 +26,7 @@ def run(settings: Config) -> int:
     server = uvicorn.Server(
         uvicorn.Config(
             "lakewarden.asgi:application",
+            http=BoundedHeaders,
             log_config=None,
             access_log=False,
             server_header=False,

@@ -1,9 +1,10 @@
-"""Reads the outside of a bearer token (RFC 6750, RFC 7515) before any of it is trusted; for oidc.py."""
+"""Reads the outside of a bearer token (RFC 6750, RFC 7515) before any of it is trusted; for chain.py."""
 
 import re
 from base64 import urlsafe_b64decode
 from dataclasses import dataclass
-from typing import Final
+from hashlib import sha256
+from typing import Any, Final
 
 import msgspec
 
@@ -11,20 +12,29 @@ from lakewarden.errors import NotAuthorized
 
 MAX_TOKEN_BYTES: Final = 16 * 1024
 
+SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+_FAR_FUTURE: Final = 253_402_300_799  # the last second of the year 9999
 _SEND: Final = "send 'Authorization: Bearer <access token>'"
 _DOTS_OF_JWE: Final = 4  # RFC 7516 section 3.1
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 section 2.1
 _COMPACT_JWS: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedToken:
-    """What a token claims about itself: enough to choose a provider and a key, not to believe anything."""
+    """What a token claims about itself: enough to choose a provider and a key, not to believe anything.
+
+    `expires_at` is its `exp` if that is a number. `is_service_account`: it looks like one of Kubernetes'.
+    """
 
     compact: str
     algorithm: str
     key_id: str | None
     issuer: str
     audiences: tuple[str, ...]
+    expires_at: float | None = None
+    is_service_account: bool = False
 
 
 class _Header(msgspec.Struct):
@@ -35,6 +45,9 @@ class _Header(msgspec.Struct):
 class _Payload(msgspec.Struct):
     iss: str
     aud: str | list[str] | None = None
+    sub: Any = None
+    exp: Any = None
+    kubernetes: Any = msgspec.field(default=None, name="kubernetes.io")
 
 
 def token_of(authorization: str | None) -> str:
@@ -59,6 +72,25 @@ def token_of(authorization: str | None) -> str:
     return token
 
 
+def digest_of(token: str) -> bytes:
+    """The name by which a token is remembered: whoever reads our memory learns no token."""
+    return sha256(token.encode()).digest()
+
+
+def is_opaque(token: str) -> bool:
+    """Whether only its issuer can read it: it does not have the form of a signed JWT.
+
+    Raises:
+        NotAuthorized: it has characters that no access token has.
+
+    """
+    if _COMPACT_JWS.fullmatch(token):
+        return False
+    if not _TOKEN.fullmatch(token):
+        raise NotAuthorized("The token has characters that no access token has: it was damaged on its way.")
+    return True
+
+
 def peek(token: str) -> UnverifiedToken:
     """Decode header and payload of a compact JWS without verifying it.
 
@@ -78,8 +110,21 @@ def peek(token: str) -> UnverifiedToken:
         raise NotAuthorized("The token is malformed: its header or its claims cannot be read.") from error
     audiences = (payload.aud,) if isinstance(payload.aud, str) else tuple(payload.aud or ())
     return UnverifiedToken(
-        compact=token, algorithm=header.alg, key_id=header.kid, issuer=payload.iss, audiences=audiences
+        compact=token,
+        algorithm=header.alg,
+        key_id=header.kid,
+        issuer=payload.iss,
+        audiences=audiences,
+        expires_at=_expiry(payload.exp),
+        is_service_account=payload.kubernetes is not None
+        or (isinstance(payload.sub, str) and payload.sub.startswith(SERVICE_ACCOUNT)),
     )
+
+
+def _expiry(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(min(max(value, 0), _FAR_FUTURE))  # an integer may be beyond the range of a float
 
 
 def _decoded(segment: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The authentication contract: every request's caller comes through here. Backends: oidc.py."""
+"""The authentication contract: every request's caller comes through here; chain.py fulfils it."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,8 +10,9 @@ PrincipalKind = Literal["human", "application"]
 class Principal:
     """A caller whose token was verified.
 
-    `id` is `<provider id>~<subject>`; `expires_at` is the token's `exp` in Unix seconds.
-    `name` and `email` are what the token says: descriptive, never a key and never unique.
+    `id` is `<provider id>~<subject>`, `kubernetes~<account>` for service accounts; `expires_at` is the token's
+    `exp` in Unix seconds (of a token without: when it must be verified again). `name` and `email` are what the
+    token says: descriptive, never a key and never unique. `token_roles` are the roles that it lists, at most 256.
     """
 
     id: str
@@ -29,11 +30,11 @@ class Authenticator(Protocol):
     def authenticate(self, authorization: str | None) -> Principal:
         """Return the caller behind a raw `Authorization` header (None: the request had none).
 
-        May block on the network for a few seconds when the issuer's keys are not known yet.
+        May block on the network for a few seconds when the issuer must be asked: for its keys, or about the token.
 
         Raises:
             NotAuthorized: there are no credentials, or they are not valid; the sentence says what to do.
-            Unavailable: the identity provider cannot be reached and the needed key is not known.
+            Unavailable: the identity provider cannot be asked, and what is known does not suffice.
 
         """
         ...

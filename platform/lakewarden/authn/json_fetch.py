@@ -1,58 +1,115 @@
-"""Fetches a provider's public JSON documents over HTTP with limits on time and size; for provider_keys.py."""
+"""JSON over HTTP with limits on time and size: how providers and clusters are asked; for all of authn."""
 
-import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import urllib3
 
 JsonObject = dict[str, Any]
 FetchJson = Callable[[str], JsonObject]
+PostJson = Callable[[str, bytes, Mapping[str, str]], JsonObject]
 
 _MAX_BYTES: Final = 1024 * 1024
 _TIMEOUT: Final = urllib3.Timeout(total=5.0, connect=2.0, read=3.0)
 _RETRIES: Final = urllib3.Retry(total=2, connect=0, read=0, redirect=2, status=0, other=0)
-
-_pool = urllib3.PoolManager(num_pools=8, maxsize=2)
+_ANSWERED: Final = (HTTPStatus.OK, HTTPStatus.CREATED)
+_CONNECTION: Final = re.compile(r"^\W*(?:[\w.]+\.)?HTTPS?Connection.*?\): ")  # how urllib3's messages begin
+_SERVES_NOBODY: Final = (
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
 
 
 class FetchFailed(Exception):
-    """The document could not be had; the message says why, for the log."""
+    """The document could not be had; the message says why, for the log. `status` is that of the answer, if any."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ServesNobody(FetchFailed):
+    """Nor would another question be answered now: not reachable, overloaded, or we are not let in."""
+
+
+class JsonClient:
+    """Connections that are kept open. Thread-safe. `ca_file` (PEM) replaces the system's certificates."""
+
+    def __init__(self, *, ca_file: Path | None = None) -> None:
+        self._pool = urllib3.PoolManager(num_pools=8, maxsize=8, ca_certs=None if ca_file is None else str(ca_file))
+
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> JsonObject:
+        """GET one JSON object of at most 1 MiB; gives up after about five seconds.
+
+        Raises:
+            FetchFailed: not reachable, not 200, too large, or not a JSON object.
+
+        """
+        return self._call("GET", url, headers=headers or {}, body=None)
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> JsonObject:
+        """POST and return the answer, like `get`; a redirect is not followed, as it would carry secrets away."""
+        return self._call("POST", url, headers=headers, body=body)
+
+    def _call(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> JsonObject:
+        if not url.startswith(("https://", "http://")):
+            raise FetchFailed(f"'{url}' is not an http or https address")
+        try:
+            with self._pool.request(
+                method,
+                url,
+                body=body,
+                headers={"Accept": "application/json", **headers},
+                redirect=body is None,
+                timeout=_TIMEOUT,
+                retries=_RETRIES,
+                preload_content=False,
+            ) as response:
+                status = response.status
+                content = response.read(_MAX_BYTES + 1, decode_content=True)
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
+            raise ServesNobody(f"{url} cannot be read: {reason_of(error)}") from error
+        if status in _SERVES_NOBODY:
+            raise ServesNobody(f"{url} answered with status {status}", status=status)
+        if status not in _ANSWERED:
+            raise FetchFailed(f"{url} answered with status {status}", status=status)
+        if len(content) > _MAX_BYTES:
+            raise FetchFailed(f"{url} answered with more than {_MAX_BYTES} bytes")
+        return _as_object(url, content)
+
+
+_client: Final = JsonClient()
 
 
 def fetch_json(url: str) -> JsonObject:
-    """GET one JSON object of at most 1 MiB; gives up after about five seconds.
+    """GET a public document; see `JsonClient.get`."""
+    return _client.get(url)
 
-    Raises:
-        FetchFailed: not reachable, not 200, too large, or not a JSON object.
 
-    """
-    if not url.startswith(("https://", "http://")):
-        raise FetchFailed(f"'{url}' is not an http or https address")
+def post_json(url: str, body: bytes, headers: Mapping[str, str]) -> JsonObject:
+    """POST to a provider; see `JsonClient.post`."""
+    return _client.post(url, body, headers)
+
+
+def reason_of(error: Exception) -> str:
+    """The innermost cause in words, without urllib3's object addresses."""
+    cause: object = error
+    while isinstance(cause, urllib3.exceptions.MaxRetryError) and cause.reason is not None:
+        cause = cause.reason
+    return _CONNECTION.sub("", str(cause)) or type(cause).__name__
+
+
+def _as_object(url: str, content: bytes) -> JsonObject:
     try:
-        with _pool.request(
-            "GET",
-            url,
-            headers={"Accept": "application/json"},
-            timeout=_TIMEOUT,
-            retries=_RETRIES,
-            preload_content=False,
-        ) as response:
-            status = response.status
-            body = response.read(_MAX_BYTES + 1, decode_content=True)
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise FetchFailed(f"{url} cannot be read: {error}") from error
-    if status != HTTPStatus.OK:
-        raise FetchFailed(f"{url} answered with status {status}")
-    if len(body) > _MAX_BYTES:
-        raise FetchFailed(f"{url} answered with more than {_MAX_BYTES} bytes")
-    return _as_object(url, body)
-
-
-def _as_object(url: str, body: bytes) -> JsonObject:
-    try:
-        document = json.loads(body)
+        document = msgspec.json.decode(content)  # stricter than the standard library: no NaN
     except (ValueError, RecursionError) as error:
         raise FetchFailed(f"{url} did not answer with JSON") from error
     if not isinstance(document, dict):

@@ -1,10 +1,43 @@
-"""What an operator says about one OpenID provider; built from the configuration, read by oidc.py."""
+"""What an operator says about one OpenID provider; built by configured.py, read by the verifiers."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+DEFAULT_CLOCK_SKEW_S: Final = 60
+
 _ID: Final = re.compile(r"[a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """What the claims of a token must say. `issuers` are without a trailing slash; no audiences: any will do."""
+
+    issuers: tuple[str, ...]
+    audiences: tuple[str, ...] = ()
+    scope: str | None = None
+    clock_skew_s: int = DEFAULT_CLOCK_SKEW_S
+
+    def trusts(self, issuer: str) -> bool:
+        return issuer.rstrip("/") in self.issuers
+
+    def accepts_audience(self, audiences: tuple[str, ...]) -> bool:
+        return not self.audiences or not set(self.audiences).isdisjoint(audiences)
+
+
+@dataclass(frozen=True, slots=True)
+class Introspection:
+    """How to ask a provider about a token (RFC 7662). Without `uri`, discovery says where.
+
+    `all_tokens`: signed tokens are asked about as well. An accepted token is asked about again after
+    `recheck_after_s`.
+    """
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    uri: str | None = None
+    all_tokens: bool = False
+    recheck_after_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +47,8 @@ class OidcProvider:
     `id` is the prefix of its principals (`oidc` for the primary one). A token is accepted when its `iss` is
     `issuer` or one of `additional_issuers`, and its `aud` holds any of `audiences` (none given: not checked).
     `scope`, if given, must be among the token's scopes. The first of `subject_claims` that holds text is the
-    subject. `jwks_uri` replaces discovery.
+    subject. `roles_claim`, `name_claim` and `email_claim` are dotted paths into the claims. `jwks_uri` replaces
+    discovery.
 
     Raises:
         ValueError: a setting is impossible; the sentence names it.
@@ -28,6 +62,12 @@ class OidcProvider:
     scope: str | None = None
     subject_claims: tuple[str, ...] = ("oid", "sub")
     jwks_uri: str | None = None
+    roles_claim: str | None = None
+    name_claim: str | None = None
+    email_claim: str | None = None
+    clock_skew_s: int = DEFAULT_CLOCK_SKEW_S
+    introspection: Introspection | None = None
+    rules: TokenRules = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id) or self.id == "kubernetes":
@@ -39,17 +79,21 @@ class OidcProvider:
             raise ValueError(f"The issuer '{self.issuer}' of provider '{self.id}' must be an http or https address.")
         if not self.subject_claims:
             raise ValueError(f"Provider '{self.id}' needs at least one subject claim, for example 'sub'.")
-
-    @property
-    def issuers(self) -> tuple[str, ...]:
-        """All accepted issuers without a trailing slash: providers differ in it, and so do operators."""
-        return tuple(issuer.rstrip("/") for issuer in (self.issuer, *self.additional_issuers))
+        # providers differ in a trailing slash, and so do operators
+        issuers = tuple(issuer.rstrip("/") for issuer in (self.issuer, *self.additional_issuers))
+        rules = TokenRules(issuers, self.audiences, self.scope, self.clock_skew_s)
+        object.__setattr__(self, "rules", rules)
 
     def trusts(self, issuer: str) -> bool:
-        return issuer.rstrip("/") in self.issuers
+        return self.rules.trusts(issuer)
 
-    def accepts_audience(self, audiences: tuple[str, ...]) -> bool:
-        return not self.audiences or not set(self.audiences).isdisjoint(audiences)
+    def accepts(self, audiences: tuple[str, ...]) -> bool:
+        """Whether a signed token for these audiences is this provider's business.
+
+        A token that names none is, where every token is introspected: the answer will name them.
+        """
+        is_told_later = not audiences and self.introspection is not None and self.introspection.all_tokens
+        return is_told_later or self.rules.accepts_audience(audiences)
 
     @property
     def discovery_uri(self) -> str:

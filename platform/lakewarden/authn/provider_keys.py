@@ -1,4 +1,4 @@
-"""The signing keys of one OpenID provider: fetched when needed, renewed without a stampede; for oidc.py."""
+"""The signing keys of one OpenID provider: fetched when needed, renewed without a stampede; for the verifiers."""
 
 import logging
 import threading
@@ -37,7 +37,7 @@ class RefreshLimits:
 class ProviderKeys:
     """Key id → public key of one provider. Thread-safe; a known key never waits for the network.
 
-    `on_change` is called after the set of keys has changed (the caller drops what the old keys proved).
+    `generation` grows with every change of the set of keys: what older keys proved is to be verified again.
     A provider that is down keeps the keys that it had.
     """
 
@@ -46,15 +46,14 @@ class ProviderKeys:
         *,
         jwks_address: Callable[[], str],
         fetch: FetchJson,
-        on_change: Callable[[], None],
         limits: RefreshLimits,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._jwks_address = jwks_address
         self._fetch = fetch
-        self._on_change = on_change
         self._limits = limits
         self._monotonic = monotonic
+        self.generation = 0
         self._keys: dict[str, Key] = {}
         self._documents: list[JsonObject] = []
         self._failed = False
@@ -124,7 +123,7 @@ class ProviderKeys:
         self._renew_at = self._monotonic() + self._limits.max_age
         if entries != self._documents:
             self._keys, self._documents = keys, entries
-            self._on_change()
+            self.generation += 1
 
 
 def usable_keys(entries: list[JsonObject]) -> dict[str, Key]:

@@ -3,6 +3,7 @@
 Plain SQL on a connection of its own: this must work on a database that the rest of the code does not fit.
 """
 
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
@@ -82,7 +83,8 @@ def _last_line(text: str) -> str:
 def _without_password(text: str, url: str) -> str:
     password = urlsplit(url).password
     for secret in {password, unquote(password or "")} - {None, ""}:
-        text = text.replace(str(secret), "***")
+        # a password that is a word of the sentence is masked where it stands alone: the driver quotes it nowhere else
+        text = re.sub(rf"(?<!\w){re.escape(str(secret))}(?!\w)", "***", text)
     return text
 
 

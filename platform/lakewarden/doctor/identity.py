@@ -1,4 +1,4 @@
-"""Every OIDC provider: reachable, the issuer that is configured, with keys, and with the same idea of the time."""
+"""Everybody who vouches for callers: OIDC providers, their introspection, and the Kubernetes cluster."""
 
 import json
 import time
@@ -9,15 +9,19 @@ from typing import Any
 
 import urllib3
 
-from lakewarden.authn.claims import CLOCK_SKEW_S
-from lakewarden.authn.provider import OidcProvider
+from lakewarden.authn import configured
+from lakewarden.authn.cluster import Cluster
+from lakewarden.authn.introspection import IntrospectionEndpoint
+from lakewarden.authn.json_fetch import FetchFailed, fetch_json, post_json, reason_of
+from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.authn.provider_keys import usable_keys
-from lakewarden.config import Config, OidcConfig
+from lakewarden.config import Config, KubernetesConfig, OidcConfig
 from lakewarden.doctor.findings import Finding, fail, ok, warn
 
 _TIMEOUT = urllib3.Timeout(connect=3.0, read=5.0)
 _MAX_BYTES = 1024 * 1024
 _OK = 200
+_NOT_LET_IN = (401, 403)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class _Unreadable(Exception):
 
 
 def examine(settings: Config) -> Iterator[Finding]:
-    if not settings.openid:
+    if not settings.openid and not settings.kubernetes.enabled:
         yield fail(
             "identity",
             "no identity provider is configured, so nobody can log in",
@@ -39,20 +43,15 @@ def examine(settings: Config) -> Iterator[Finding]:
         )
     for identifier, provider in sorted(settings.openid.items()):
         yield from _provider(identifier, provider)
+    if settings.kubernetes.enabled:
+        yield from _cluster(settings.kubernetes)
 
 
 def _provider(identifier: str, settings: OidcConfig) -> Iterator[Finding]:
     name = f"identity provider {identifier}"
     setting = f"LAKEWARDEN__OPENID__{identifier.upper()}"
     try:
-        provider = OidcProvider(
-            id=identifier,
-            issuer=settings.issuer,
-            audiences=settings.audience,
-            additional_issuers=settings.additional_issuers,
-            scope=settings.scope,
-            subject_claims=settings.subject_claim,
-        )
+        provider = configured.provider(identifier, settings)
     except ValueError as error:
         yield fail(name, str(error), fix=f"correct {setting}__*")
         return
@@ -62,11 +61,16 @@ def _provider(identifier: str, settings: OidcConfig) -> Iterator[Finding]:
         yield fail(
             name, str(error), fix=f"see that the provider runs and that {setting}__ISSUER ({settings.issuer}) is right"
         )
+        return
+    if provider.introspection is not None:
+        yield _introspection(f"{name}, introspection", f"{setting}__INTROSPECTION", provider, provider.introspection)
 
 
 def _reached(name: str, setting: str, provider: OidcProvider) -> Iterator[Finding]:
-    discovery = _fetch(provider.discovery_uri)
+    discovery = _fetch(provider.jwks_uri or provider.discovery_uri)
     issuer, jwks_uri = discovery.content.get("issuer"), discovery.content.get("jwks_uri")
+    if provider.jwks_uri is not None:
+        issuer, jwks_uri = provider.issuer, provider.jwks_uri  # no discovery is needed then, and none may exist
     if not isinstance(issuer, str) or not provider.trusts(issuer):
         yield fail(
             name,
@@ -87,11 +91,82 @@ def _reached(name: str, setting: str, provider: OidcProvider) -> Iterator[Findin
             "tokens that were made for other services are accepted too",
             fix=f"set {setting}__AUDIENCE to the audience of this server's tokens",
         )
-    yield from _clock(f"{name}, clock", discovery.clock_ahead_s)
+    yield from _clock(f"{name}, clock", discovery.clock_ahead_s, provider.clock_skew_s)
 
 
-def _clock(name: str, ahead_s: float | None) -> Iterator[Finding]:
-    if ahead_s is not None and abs(ahead_s) > CLOCK_SKEW_S:
+def _introspection(name: str, setting: str, provider: OidcProvider, settings: Introspection) -> Finding:
+    endpoint = IntrospectionEndpoint(provider, settings, fetch=fetch_json, post=post_json)
+    try:
+        answer = endpoint.ask("asked-by-lakewarden-doctor")
+    except FetchFailed as error:
+        if error.status in _NOT_LET_IN:
+            return fail(
+                name,
+                f"{error}: our client may not introspect",
+                fix=f"compare {setting}__CLIENT_ID and {setting}__CLIENT_SECRET with the provider's client",
+            )
+        return fail(name, str(error), fix=f"see that the provider offers introspection, or correct {setting}__URI")
+    if answer is not None:
+        return fail(
+            name,
+            "calls a made-up token active, so anybody could come in",
+            fix=f"see that {setting}__URI is the provider's introspection endpoint",
+        )
+    return ok(name, f"{endpoint.address()} answers our client")
+
+
+def _cluster(settings: KubernetesConfig) -> Iterator[Finding]:
+    name, setting = "kubernetes", "LAKEWARDEN__KUBERNETES"
+    cluster = Cluster(settings)
+    try:
+        own = cluster.own_token()
+    except FetchFailed as error:
+        yield fail(name, str(error), fix=f"mount a service account token, and set {setting}__TOKEN_FILE to its file")
+        return
+    if settings.api_server.startswith("https:") and not settings.ca_file.is_file():
+        yield fail(
+            name,
+            f"there is no file {settings.ca_file} with the API server's certificates",
+            fix=f"set {setting}__CA_FILE to a PEM file with them",
+        )
+        return
+    try:
+        yield ok(name, _vouching(cluster, settings, own))
+    except FetchFailed as error:
+        yield fail(name, str(error), fix=_cluster_fix(setting, settings, error.status))
+        return
+    if not settings.audience:
+        yield warn(
+            f"{name}, audience",
+            "tokens that pods got for the API server are accepted too",
+            fix=f"set {setting}__AUDIENCE, and give callers projected tokens for it",
+        )
+
+
+def _vouching(cluster: Cluster, settings: KubernetesConfig, own: str) -> str:
+    """How the cluster vouches for service accounts; raises FetchFailed when it does not."""
+    if settings.method == "token-review":
+        cluster.review(own)
+        return f"{settings.api_server} is reachable and reviews tokens for us"
+    issuer = cluster.issuer()
+    listed = cluster.fetch(cluster.keys_address).get("keys")
+    usable = usable_keys([key for key in listed if isinstance(key, dict)] if isinstance(listed, list) else [])
+    if not usable:
+        raise FetchFailed(f"{cluster.keys_address} holds no key that tokens can be verified with")
+    return f"{settings.api_server} is reachable, issuer {issuer}, usable signing keys: {len(usable)}"
+
+
+def _cluster_fix(setting: str, settings: KubernetesConfig, status: int | None) -> str:
+    role = "auth-delegator" if settings.method == "token-review" else "service-account-issuer-discovery"
+    fixes = {
+        401: f"see that the token in {setting}__TOKEN_FILE is one for this cluster's API server",
+        403: f"bind the ClusterRole system:{role} to this server's service account",
+    }
+    return fixes.get(status or 0, f"see that {setting}__API_SERVER and {setting}__CA_FILE are the cluster's")
+
+
+def _clock(name: str, ahead_s: float | None, tolerated_s: float) -> Iterator[Finding]:
+    if ahead_s is not None and abs(ahead_s) > tolerated_s:
         direction = "ahead of" if ahead_s > 0 else "behind"
         yield warn(
             name,
@@ -108,7 +183,7 @@ def _fetch(address: str) -> _Document:
             status, date = response.status, response.headers.get("date")
             content = json.loads(response.read(_MAX_BYTES)) if status == _OK else None
     except urllib3.exceptions.HTTPError as error:
-        raise _Unreadable(f"{address} cannot be reached: {_reason(error)}") from error
+        raise _Unreadable(f"{address} cannot be reached: {reason_of(error)}") from error
     except (ValueError, RecursionError) as error:
         raise _Unreadable(f"{address} does not answer with JSON") from error
     if not isinstance(content, dict):
@@ -116,14 +191,6 @@ def _fetch(address: str) -> _Document:
             f"{address} answers with status {status}" if status != _OK else f"{address} is no JSON object"
         )
     return _Document(content, _ahead(date))
-
-
-def _reason(error: Exception) -> str:
-    """The innermost cause, without urllib3's object addresses."""
-    cause: object = error
-    while isinstance(cause, urllib3.exceptions.MaxRetryError) and cause.reason is not None:
-        cause = cause.reason
-    return str(cause).rpartition(": ")[2] or type(cause).__name__
 
 
 def _ahead(date: str | None) -> float | None:

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from lakewarden.authn.chain import AuthenticatorChain, Surroundings
 from lakewarden.authn.json_fetch import FetchFailed, fetch_json
-from lakewarden.authn.oidc import OidcAuthenticator, OidcProvider
+from lakewarden.authn.provider import OidcProvider
 from lakewarden.authn.provider_keys import RefreshLimits
 from lakewarden.errors import NotAuthorized, Unavailable
 from tests.integration.authn.conftest import RunningIssuer, free_port, run_issuer
 
 
-def trusting(url: str, *, audience: str = "lakewarden", scope: str | None = None) -> OidcAuthenticator:
-    return OidcAuthenticator([OidcProvider(id="oidc", issuer=url, audiences=(audience,), scope=scope)])
+def trusting(url: str, *, audience: str = "lakewarden", scope: str | None = None) -> AuthenticatorChain:
+    return AuthenticatorChain([OidcProvider(id="oidc", issuer=url, audiences=(audience,), scope=scope)])
 
 
 def test_client_token_is_an_application(issuer: RunningIssuer) -> None:
@@ -58,7 +59,8 @@ def test_issuer_that_starts_late_and_goes_away_again(tmp_path: Path) -> None:
 def test_issuer_that_changes_its_key_is_followed(tmp_path: Path) -> None:
     with run_issuer(tmp_path / "state") as first:
         provider = OidcProvider(id="oidc", issuer=first.url, audiences=("lakewarden",))
-        authenticator = OidcAuthenticator([provider], limits=RefreshLimits(unknown_key=0))
+        around = Surroundings(key_limits=RefreshLimits(unknown_key=0))
+        authenticator = AuthenticatorChain([provider], surroundings=around)
         old, other_old = f"Bearer {first.engine_token()}", f"Bearer {first.engine_token()}"
         authenticator.authenticate(old)
         authenticator.authenticate(old)

@@ -2,6 +2,7 @@
 
 import json
 from base64 import urlsafe_b64encode
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, Key
 
-from lakewarden.authn.json_fetch import FetchFailed, JsonObject
-from lakewarden.authn.oidc import OidcAuthenticator, OidcProvider
+from lakewarden.authn.chain import AuthenticatorChain, Surroundings
+from lakewarden.authn.json_fetch import FetchJson, JsonObject, PostJson, ServesNobody, post_json
+from lakewarden.authn.provider import OidcProvider
+from lakewarden.authn.verifier import Verifier
 
 ISSUER = "https://id.example.org/realms/lake"
 NOW = 1_800_000_000.0
@@ -45,7 +48,7 @@ class FakeIdentityProvider:
     def fetch(self, url: str) -> JsonObject:
         self.fetched.append(url)
         if self.is_down:
-            raise FetchFailed(f"{url} is down")
+            raise ServesNobody(f"{url} is down")
         if url.endswith("/.well-known/openid-configuration"):
             return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
         return {"keys": [key.as_dict(private=False) for key in self.keys.values()] + self.extra_jwks}
@@ -81,6 +84,18 @@ def provider() -> OidcProvider:
     return OidcProvider(id="oidc", issuer=ISSUER, audiences=("lakewarden",))
 
 
+def chain_of(
+    providers: Iterable[OidcProvider],
+    *,
+    fetch: FetchJson,
+    clock: FakeClock,
+    post: PostJson = post_json,
+    cluster: Verifier | None = None,
+) -> AuthenticatorChain:
+    around = Surroundings(fetch=fetch, post=post, now=clock, monotonic=clock)
+    return AuthenticatorChain(providers, cluster=cluster, surroundings=around)
+
+
 @pytest.fixture
-def authenticator(idp: FakeIdentityProvider, provider: OidcProvider, clock: FakeClock) -> OidcAuthenticator:
-    return OidcAuthenticator([provider], fetch=idp.fetch, now=clock, monotonic=clock)
+def authenticator(idp: FakeIdentityProvider, provider: OidcProvider, clock: FakeClock) -> AuthenticatorChain:
+    return chain_of([provider], fetch=idp.fetch, clock=clock)

@@ -1,8 +1,9 @@
 from base64 import urlsafe_b64encode
+from typing import Any
 
 import pytest
 
-from lakewarden.authn.bearer import MAX_TOKEN_BYTES, peek, token_of
+from lakewarden.authn.bearer import MAX_TOKEN_BYTES, is_opaque, peek, token_of
 from lakewarden.errors import NotAuthorized
 from tests.unit.authn.conftest import unsigned_token
 
@@ -41,6 +42,40 @@ def test_peek_reads_what_routing_needs() -> None:
 def test_peek_single_audience_and_none() -> None:
     assert peek(unsigned_token({"alg": "RS256"}, {"iss": "i", "aud": "x"})).audiences == ("x",)
     assert peek(unsigned_token({"alg": "RS256"}, {"iss": "i"})).audiences == ()
+
+
+@pytest.mark.parametrize(
+    ("claims", "expires_at", "is_service_account"),
+    [
+        ({}, None, False),
+        ({"exp": 1_800_000_000, "sub": "system:serviceaccount:ns:a"}, 1_800_000_000.0, True),
+        ({"exp": 1.5, "sub": "ada", "kubernetes.io": {}}, 1.5, True),
+        ({"exp": "soon", "sub": ["system:serviceaccount:"], "kubernetes.io": None}, None, False),
+        ({"exp": True, "sub": 7}, None, False),
+        ({"exp": 10**400}, 253_402_300_799.0, False),
+        ({"exp": -5}, 0.0, False),
+    ],
+)
+def test_peek_reads_what_routes_a_service_account(
+    claims: dict[str, Any], expires_at: float | None, *, is_service_account: bool
+) -> None:
+    seen = peek(unsigned_token({"alg": "RS256"}, {"iss": "i"} | claims))
+
+    assert (seen.expires_at, seen.is_service_account) == (expires_at, is_service_account)
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [("abc", True), ("ory_at_a.b", True), ("a.b.c.d.e", True), ("a/b+c~d==", True), ("a.b.c", False), ("a.b.", False)],
+)
+def test_token_without_the_form_of_a_jwt_is_opaque(token: str, *, expected: bool) -> None:
+    assert is_opaque(token) is expected
+
+
+@pytest.mark.parametrize("token", ["a b", "a=b", "=", "a\nb", "a\x00", "{}", "a,b", "\u00e9"])
+def test_token_with_characters_of_none_is_refused(token: str) -> None:
+    with pytest.raises(NotAuthorized, match="characters that no access token has"):
+        is_opaque(token)
 
 
 def _segment(content: bytes) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from lakewarden.authn.oidc import OidcProvider
+from lakewarden.authn.provider import OidcProvider
 
 
 def test_provider_trusts_its_issuers_with_and_without_trailing_slash() -> None:
@@ -16,9 +16,9 @@ def test_provider_trusts_its_issuers_with_and_without_trailing_slash() -> None:
 
 
 def test_provider_without_audiences_accepts_any() -> None:
-    assert OidcProvider(id="oidc", issuer="https://a", audiences=()).accepts_audience(("x",))
-    assert OidcProvider(id="oidc", issuer="https://a", audiences=("y", "x")).accepts_audience(("x", "z"))
-    assert not OidcProvider(id="oidc", issuer="https://a", audiences=("y",)).accepts_audience(())
+    assert OidcProvider(id="oidc", issuer="https://a", audiences=()).accepts(("x",))
+    assert OidcProvider(id="oidc", issuer="https://a", audiences=("y", "x")).accepts(("x", "z"))
+    assert not OidcProvider(id="oidc", issuer="https://a", audiences=("y",)).accepts(())
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,12 @@ KEYS = "https://id.example.org/keys"
 def build(
     fetch: Callable[[str], JsonObject],
     clock: FakeClock,
-    on_change: Callable[[], None] = lambda: None,
     *,
     limits: RefreshLimits | None = None,
 ) -> ProviderKeys:
     return ProviderKeys(
         jwks_address=lambda: KEYS,
         fetch=fetch,
-        on_change=on_change,
         limits=limits or RefreshLimits(),
         monotonic=clock,
     )
@@ -105,27 +103,25 @@ def test_known_key_does_not_wait_for_a_running_fetch(idp: FakeIdentityProvider, 
     assert not stranger.is_alive()
 
 
-def test_rotation_finds_the_new_key_and_tells_of_the_change(idp: FakeIdentityProvider, clock: FakeClock) -> None:
-    changes: list[int] = []
-    keys = build(idp.fetch, clock, on_change=lambda: changes.append(1))
+def test_rotation_finds_the_new_key_and_begins_a_generation(idp: FakeIdentityProvider, clock: FakeClock) -> None:
+    keys = build(idp.fetch, clock)
     keys.find("first")
     idp.add_key("second")
     clock.advance(10)
 
     assert keys.find("second").kid == "second"
     assert keys.find("first").kid == "first"
-    assert len(changes) == 2
+    assert keys.generation == 2
 
 
 def test_same_keys_again_are_no_change(idp: FakeIdentityProvider, clock: FakeClock) -> None:
-    changes: list[int] = []
-    keys = build(idp.fetch, clock, on_change=lambda: changes.append(1))
+    keys = build(idp.fetch, clock)
     keys.find("first")
     clock.advance(10)
     with pytest.raises(NotAuthorized):
         keys.find("unknown")
 
-    assert (len(idp.fetched), len(changes)) == (2, 1)
+    assert (len(idp.fetched), keys.generation) == (2, 1)
 
 
 def test_provider_down_later_keeps_the_old_keys(idp: FakeIdentityProvider, clock: FakeClock) -> None:
@@ -180,8 +176,7 @@ def test_empty_key_set_counts_as_down_and_keeps_the_old_keys(
 
 
 def test_old_keys_are_renewed_in_the_background(idp: FakeIdentityProvider, clock: FakeClock) -> None:
-    changes: list[int] = []
-    keys = build(idp.fetch, clock, on_change=lambda: changes.append(1))
+    keys = build(idp.fetch, clock)
     keys.find("first")
     del idp.keys["first"]
     idp.add_key("second")
@@ -195,7 +190,7 @@ def test_old_keys_are_renewed_in_the_background(idp: FakeIdentityProvider, clock
     keys.renew_if_old()
     keys.renew_if_old()
     wait_for_renewal()
-    assert (len(idp.fetched), len(changes)) == (2, 2)
+    assert (len(idp.fetched), keys.generation) == (2, 2)
     with pytest.raises(NotAuthorized):
         keys.find("first")
 
@@ -216,3 +211,18 @@ def test_usable_keys_leaves_out_what_proves_nothing() -> None:
     ]
 
     assert list(usable_keys(entries)) == ["good"]
+
+
+def test_key_for_encryption_does_not_hide_the_signature_key_of_the_same_id() -> None:
+    signing, first = ECKey.generate_key("P-256", {"kid": "k"}), ECKey.generate_key("P-256", {"kid": "k", "use": "enc"})
+    entries = [dict(each.as_dict(private=False)) for each in (first, signing)]
+
+    assert usable_keys(entries)["k"].as_dict(private=False)["x"] == signing.as_dict(private=False)["x"]
+
+
+def test_of_two_keys_with_one_id_the_first_is_kept() -> None:
+    keys = [ECKey.generate_key("P-256", {"kid": "k"}) for _ in range(2)]
+    found = usable_keys([dict(each.as_dict(private=False)) for each in keys])
+
+    assert len(found) == 1
+    assert found["k"].as_dict(private=False)["x"] == keys[0].as_dict(private=False)["x"]

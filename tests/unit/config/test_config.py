@@ -40,6 +40,13 @@ def test_names_are_matched_without_case_and_lists_are_split() -> None:
         ("LAKEWARDEN__STORAGE__LOCAL_ROOTS", "a/b", "'a/b' is not an absolute path"),
         ("LAKEWARDEN__OPENID__a~b__ISSUER", "https://x", "'a~b'"),
         ("LAKEWARDEN__OPENID__MAIN__AUDIENCE", "x", "LAKEWARDEN__OPENID__MAIN__ISSUER"),
+        ("LAKEWARDEN__OPENID__MAIN__ISSUER", "id.example.org", "__ISSUER: must be an http or https address"),
+        ("LAKEWARDEN__OPENID__MAIN__ISSUER", "https://", "__ISSUER: must be an http or https address"),
+        ("LAKEWARDEN__OPENID__KUBERNETES__ISSUER", "https://x", "'kubernetes' is taken by service accounts"),
+        ("LAKEWARDEN__KUBERNETES__METHOD", "guess", "LAKEWARDEN__KUBERNETES__METHOD"),
+        ("LAKEWARDEN__KUBERNETES__SUBJECT", "namespace", "LAKEWARDEN__KUBERNETES__SUBJECT"),
+        ("LAKEWARDEN__KUBERNETES__API_SERVER", "10.0.0.1:6443", "__API_SERVER: must be an http or https address"),
+        ("LAKEWARDEN__KUBERNETES__RECHECK_AFTER_S", "0", "LAKEWARDEN__KUBERNETES__RECHECK_AFTER_S"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_name(name: str, value: str, words: str) -> None:
@@ -71,3 +78,43 @@ def test_the_database_url_is_taken_apart_with_its_escapes() -> None:
 def test_secrets_are_not_shown() -> None:
     found = config.read({"LAKEWARDEN__DATABASE__URL": "postgresql://u:hush@h/d"})
     assert "hush" not in repr(found)
+
+
+OIDC = "LAKEWARDEN__OPENID__OIDC__"
+KUBERNETES = "LAKEWARDEN__KUBERNETES__"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"CLIENT_SECRET": "hush"}, "client_secret is set, but client_id is missing"),
+        ({"URI": "https://a/i"}, "uri is set, but client_id is missing"),
+        ({"ALL_TOKENS": "true"}, "all_tokens is set, but client_id is missing"),
+        ({"CLIENT_ID": "lake"}, "client_secret is missing"),
+        ({"CLIENT_ID": "", "CLIENT_SECRET": "hush"}, "CLIENT_ID"),
+        ({"CLIENT_ID": "lake", "CLIENT_SECRET": "hush", "URI": "a/i"}, "must be an http or https address"),
+    ],
+)
+def test_introspection_by_halves_is_refused(settings: dict[str, str], words: str) -> None:
+    environment = {f"{OIDC}ISSUER": "https://a"} | {f"{OIDC}INTROSPECTION__{k}": v for k, v in settings.items()}
+    with pytest.raises(ConfigError) as caught:
+        config.read(environment)
+    assert words in str(caught.value)
+    assert f"{OIDC}INTROSPECTION" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_kubernetes_keys_without_an_audience_are_refused() -> None:
+    keys = {f"{KUBERNETES}ENABLED": "true", f"{KUBERNETES}METHOD": "keys"}
+    with pytest.raises(ConfigError, match="audience is missing"):
+        config.read(keys)
+    assert config.read(keys | {f"{KUBERNETES}AUDIENCE": "lakewarden"}).kubernetes.method == "keys"
+
+
+def test_identity_settings_have_their_defaults() -> None:
+    found = config.read({f"{OIDC}ISSUER": "https://a", f"{KUBERNETES}ENABLED": "true"})
+    provider, cluster = found.openid["oidc"], found.kubernetes
+    assert (provider.clock_skew_s, provider.roles_claim, provider.introspection.client_id) == (60, None, None)
+    assert (cluster.method, cluster.subject, cluster.audience) == ("token-review", "uid", ())
+    assert cluster.api_server == "https://kubernetes.default.svc"
+    assert cluster.token_file == Path("/var/run/secrets/kubernetes.io/serviceaccount/token")

@@ -3,6 +3,7 @@
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, RSAKey
 
 from lakewarden.authn.dev_issuer.clients import Client
+from lakewarden.authn.dev_issuer.issued_tokens import OpaqueTokens, RevokedTokens
 from lakewarden.authn.dev_issuer.state import JsonObject, StateDir
 from lakewarden.authn.dev_issuer.users import DevUser
 
@@ -35,9 +37,13 @@ def signing_keys(state: StateDir) -> KeySet:
 class AccessTokens(JWTBearerTokenGenerator):
     """Generates token responses, and reads back the access tokens of this issuer."""
 
-    def __init__(self, *, issuer: str, keys: KeySet, lifetime_s: int, new_refresh_token: Callable[..., str]) -> None:
+    def __init__(
+        self, *, issuer: str, keys: KeySet, lifetime_s: int, new_refresh_token: Callable[..., str], state: StateDir
+    ) -> None:
         super().__init__(issuer, refresh_token_generator=new_refresh_token, expires_generator=lifetime_s)
         self._keys = keys
+        self._opaque = OpaqueTokens(state)
+        self._revoked = RevokedTokens(state)
 
     def get_jwks(self) -> KeySet:
         return self._keys
@@ -46,12 +52,20 @@ class AccessTokens(JWTBearerTokenGenerator):
         return AUDIENCE
 
     def get_extra_claims(self, client: Client, _grant: str, user: DevUser | None, _scope: str) -> JsonObject:
-        return {"azp": client.client_id} | ({} if user is None else user.claims())
+        roles = client.roles if user is None else user.roles
+        described = {} if user is None else user.claims()
+        return {"azp": client.client_id} | described | ({"roles": list(roles)} if roles else {})
+
+    def access_token_generator(self, client: Client, grant_type: str, user: DevUser | None, scope: str) -> str:
+        token: str = super().access_token_generator(client, grant_type, user, scope)
+        if client.token_format != "opaque":  # noqa: S105 - a format's name
+            return token
+        return self._opaque.hand_out(token, expires_at=time.time() + self.expires_generator)
 
     def read(self, token: str, *, accept_expired: bool = False) -> JsonObject | None:
-        """Return the claims of an access token of this issuer, None when it is not one or has expired."""
+        """Return the claims of an access token of this issuer, None when it is not one, has expired or was revoked."""
         try:
-            decoded = jwt.decode(token, self._keys, algorithms=["RS256"])
+            decoded = jwt.decode(self._opaque.find(token) or token, self._keys, algorithms=["RS256"])
             options: dict[str, Any] = {
                 "iss": {"essential": True, "value": self.issuer},
                 "aud": {"essential": True, "value": AUDIENCE},
@@ -61,4 +75,9 @@ class AccessTokens(JWTBearerTokenGenerator):
             jwt.JWTClaimsRegistry(leeway=leeway, **options).validate(decoded.claims)
         except (JoseError, ValueError, RecursionError):
             return None
-        return decoded.claims if decoded.header.get("typ") == _ACCESS_TOKEN_TYPE else None
+        is_valid = decoded.header.get("typ") == _ACCESS_TOKEN_TYPE and not self._revoked.holds(decoded.claims["jti"])
+        return decoded.claims if is_valid else None
+
+    def revoke(self, claims: JsonObject) -> None:
+        """Let the token with these claims be worth nothing from now on."""
+        self._revoked.add(claims["jti"], expires_at=claims["exp"])

@@ -20,13 +20,18 @@ _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost")
 
 @dataclass(frozen=True, slots=True)
 class Client(ClientMixin):
-    """A registered client. One without a secret is public: it proves itself by PKCE or by a device code."""
+    """A registered client. One without a secret is public: it proves itself by PKCE or by a device code.
+
+    `roles` go into tokens that it gets for itself. With `token_format` `opaque` its access tokens are no JWTs.
+    """
 
     client_id: str
     client_secret: str | None
     grant_types: tuple[str, ...]
     scopes: tuple[str, ...]
     default_scopes: tuple[str, ...]
+    roles: tuple[str, ...] = ()
+    token_format: str = "jwt"  # noqa: S105 - a format's name
 
     def get_client_id(self) -> str:
         return self.client_id
@@ -101,4 +106,6 @@ def _from_json(client_id: str, entry: dict[str, Any]) -> Client:
         grant_types=tuple(entry["grant_types"]),
         scopes=tuple(entry["scopes"]),
         default_scopes=tuple(entry["default_scopes"]),
+        roles=tuple(entry.get("roles", ())),
+        token_format=entry.get("token_format", "jwt"),
     )

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 ACCESS_TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a type's name
 _SUBJECT_TYPES: Final = (ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt")
-_SECRET_METHODS: Final = ["client_secret_basic", "client_secret_post"]
+SECRET_METHODS: Final = ["client_secret_basic", "client_secret_post"]
 
 
 class MachineGrant(ClientCredentialsGrant):
     """RFC 6749 section 4.4, with the secret in the header or in the form."""
 
-    TOKEN_ENDPOINT_AUTH_METHODS = _SECRET_METHODS
+    TOKEN_ENDPOINT_AUTH_METHODS = SECRET_METHODS
 
 
 class TokenExchangeGrant(BaseGrant, TokenEndpointMixin):
@@ -40,7 +40,7 @@ class TokenExchangeGrant(BaseGrant, TokenEndpointMixin):
     """
 
     GRANT_TYPE = TOKEN_EXCHANGE_GRANT
-    TOKEN_ENDPOINT_AUTH_METHODS = _SECRET_METHODS
+    TOKEN_ENDPOINT_AUTH_METHODS = SECRET_METHODS
     server: "Provider"
 
     def validate_token_request(self) -> None:

@@ -19,6 +19,7 @@ from lakewarden.authn.dev_issuer.pending import Pending, PendingCode, PendingDev
 from lakewarden.authn.dev_issuer.refresh_tokens import RefreshTokens
 from lakewarden.authn.dev_issuer.seed import DEVICE_CODE_GRANT, TOKEN_EXCHANGE_GRANT
 from lakewarden.authn.dev_issuer.state import JsonObject, StateDir
+from lakewarden.authn.dev_issuer.token_endpoints import Introspect, Revoke
 from lakewarden.authn.dev_issuer.users import Users
 
 _WRONG: Final = "The client id or the client secret is wrong: compare them with the credential that you were given."
@@ -36,6 +37,9 @@ _WORDS: Final = {
     "unauthorized_client": "This client may not do that.",
     "authorization_pending": "Nobody has confirmed the code yet: ask again after the interval.",
     "slow_down": "Asked too soon: wait 5 seconds longer between two requests.",
+    "invalid_request": "A parameter is missing or is given twice: compare the request with the protocol.",
+    "invalid_grant": "The token belongs to another client.",
+    "unsupported_token_type": "token_type_hint must be access_token or refresh_token, or be left out.",
     "expired_token": "The device code has expired: start again.",
 }
 
@@ -58,6 +62,7 @@ class Provider(AuthorizationServer):
             keys=self.keys,
             lifetime_s=token_lifetime_s,
             new_refresh_token=self.refresh_tokens.new,
+            state=state,
         )
         self._register()
 
@@ -70,6 +75,8 @@ class Provider(AuthorizationServer):
         self.register_grant(RefreshGrant, [id_token])
         self.register_grant(DeviceGrant, [id_token])
         self.register_endpoint(DeviceEndpoint)
+        self.register_endpoint(Introspect)
+        self.register_endpoint(Revoke)
 
     def query_client(self, client_id: str) -> Client | None:
         return self.clients.find(client_id)
@@ -128,6 +135,10 @@ class Provider(AuthorizationServer):
             "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/jwks",
             "userinfo_endpoint": f"{self.issuer}/userinfo",
+            "introspection_endpoint": f"{self.issuer}/introspect",
+            "introspection_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+            "revocation_endpoint": f"{self.issuer}/revoke",
+            "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
             "device_authorization_endpoint": f"{self.issuer}/device_authorization",
             "end_session_endpoint": f"{self.issuer}/logout",
             "scopes_supported": list(SCOPES),

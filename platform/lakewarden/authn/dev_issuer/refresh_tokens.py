@@ -83,6 +83,11 @@ class RefreshTokens:
             self._save()
             return True
 
+    def revoke(self, entry: RefreshToken) -> None:
+        """End the sign-in that this token descends from."""
+        with self._lock:
+            self._revoke(entry.family)
+
     def _revoke(self, family: str) -> None:
         self._tokens = {digest: each for digest, each in self._tokens.items() if each.family != family}
         self._save()

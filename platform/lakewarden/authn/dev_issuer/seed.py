@@ -2,7 +2,7 @@
 
 import secrets
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ CONSOLE_CLIENT_ID: Final = "lakewarden-console"
 CLI_CLIENT_ID: Final = "lakewarden-cli"
 ADMIN_CLIENT_ID: Final = "lakewarden-admin"
 ENGINE_CLIENT_ID: Final = "lakewarden-engine"
+OPAQUE_CLIENT_ID: Final = "lakewarden-opaque"
 
 DEVICE_CODE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 TOKEN_EXCHANGE_GRANT: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105 - a grant's name
@@ -31,8 +32,11 @@ class DevCredentials:
 
 @dataclass(frozen=True, slots=True)
 class DevIdentities:
+    """`opaque` gets access tokens that are no JWTs: to see introspection at work."""
+
     admin: DevCredentials
     engine: DevCredentials
+    opaque: DevCredentials
     user: DevUser
 
 
@@ -45,14 +49,15 @@ def prepare(state_dir: Path) -> DevIdentities:
     """
     state = StateDir(state_dir)
     with state.locked():
-        admin, engine, *_ = Clients(state).ensure(
+        admin, engine, opaque, *_ = Clients(state).ensure(
             _confidential(ADMIN_CLIENT_ID),
             _confidential(ENGINE_CLIENT_ID),
+            replace(_confidential(OPAQUE_CLIENT_ID), token_format="opaque"),  # noqa: S106 - a format's name
             _public(CONSOLE_CLIENT_ID, grant="authorization_code"),
             _public(CLI_CLIENT_ID, grant=DEVICE_CODE_GRANT),
         )
         user = Users(state).ensure(_person())
-    return DevIdentities(admin=_credentials(admin), engine=_credentials(engine), user=user)
+    return DevIdentities(admin=_credentials(admin), engine=_credentials(engine), opaque=_credentials(opaque), user=user)
 
 
 def _confidential(client_id: str) -> Client:

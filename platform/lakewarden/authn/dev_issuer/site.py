@@ -30,6 +30,8 @@ class Site:
             path("jwks", require_GET(self.jwks)),
             path("token", csrf_exempt(require_POST(self.token))),
             path("device_authorization", csrf_exempt(require_POST(self.device_authorization))),
+            path("introspect", csrf_exempt(require_POST(self.introspect))),
+            path("revoke", csrf_exempt(require_POST(self.revoke))),
             path("userinfo", csrf_exempt(self.userinfo)),
             path("authorize", pages.authorize),
             path("device", pages.device),
@@ -50,6 +52,14 @@ class Site:
 
     def device_authorization(self, request: HttpRequest) -> HttpResponse:
         response: HttpResponse = self._provider.create_endpoint_response("device_authorization", request)
+        return response
+
+    def introspect(self, request: HttpRequest) -> HttpResponse:
+        response: HttpResponse = self._provider.create_endpoint_response("introspection", request)
+        return response
+
+    def revoke(self, request: HttpRequest) -> HttpResponse:
+        response: HttpResponse = self._provider.create_endpoint_response("revocation", request)
         return response
 
     def userinfo(self, request: HttpRequest) -> HttpResponse:

@@ -11,13 +11,17 @@ USERS_FILE: Final = "users.json"
 
 @dataclass(frozen=True, slots=True)
 class DevUser:
-    """A person. The password is kept as it is: it was generated here and must be shown again."""
+    """A person. The password is kept as it is: it was generated here and must be shown again.
+
+    `roles` go into the access tokens.
+    """
 
     username: str
     password: str
     subject: str
     name: str
     email: str
+    roles: tuple[str, ...] = ()
 
     def get_user_id(self) -> str:
         return self.subject
@@ -54,4 +58,7 @@ class Users:
 
     def _all(self) -> list[DevUser]:
         stored: dict[str, dict[str, Any]] = self._state.read(USERS_FILE) or {}
-        return [DevUser(username=username, **entry) for username, entry in stored.items()]
+        return [
+            DevUser(**entry | {"username": username, "roles": tuple(entry.get("roles", ()))})
+            for username, entry in stored.items()
+        ]

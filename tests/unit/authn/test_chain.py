@@ -6,9 +6,12 @@ import pytest
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
-from lakewarden.authn.oidc import OidcAuthenticator, OidcProvider
+from lakewarden.authn.chain import AuthenticatorChain
+from lakewarden.authn.interface import Principal
+from lakewarden.authn.provider import OidcProvider
+from lakewarden.authn.verifier import Verified
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.unit.authn.conftest import ISSUER, NOW, FakeClock, FakeIdentityProvider, unsigned_token
+from tests.unit.authn.conftest import ISSUER, NOW, FakeClock, FakeIdentityProvider, chain_of, unsigned_token
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +19,7 @@ def rsa_key() -> RSAKey:
     return RSAKey.generate_key(2048)
 
 
-def test_good_token_names_its_principal(authenticator: OidcAuthenticator, idp: FakeIdentityProvider) -> None:
+def test_good_token_names_its_principal(authenticator: AuthenticatorChain, idp: FakeIdentityProvider) -> None:
     token = idp.token(sub="ada", name="Ada Lovelace", email="ada@example.org", exp=NOW + 60)
 
     principal = authenticator.authenticate(f"Bearer {token}")
@@ -28,7 +31,7 @@ def test_good_token_names_its_principal(authenticator: OidcAuthenticator, idp: F
 
 @pytest.mark.parametrize("alg", ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"])
 def test_rsa_algorithms_are_accepted(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, rsa_key: RSAKey, alg: str
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, rsa_key: RSAKey, alg: str
 ) -> None:
     idp.add_key("rsa", rsa_key)
 
@@ -37,14 +40,14 @@ def test_rsa_algorithms_are_accepted(
 
 @pytest.mark.parametrize(("alg", "curve"), [("ES256", "P-256"), ("ES384", "P-384"), ("ES512", "P-521")])
 def test_elliptic_curve_algorithms_are_accepted(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, alg: str, curve: Any
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, alg: str, curve: Any
 ) -> None:
     idp.add_key("ec", ECKey.generate_key(curve))
 
     assert authenticator.authenticate(f"Bearer {idp.token(kid='ec', alg=alg)}").id == "oidc~ada"
 
 
-def test_eddsa_is_accepted_without_a_warning(authenticator: OidcAuthenticator, idp: FakeIdentityProvider) -> None:
+def test_eddsa_is_accepted_without_a_warning(authenticator: AuthenticatorChain, idp: FakeIdentityProvider) -> None:
     key = idp.add_key("ed", OKPKey.generate_key("Ed25519"))
     registry = jws.JWSRegistry(algorithms=["EdDSA"])
     with pytest.warns(Warning, match="EdDSA is deprecated"):
@@ -74,7 +77,7 @@ def test_eddsa_is_accepted_without_a_warning(authenticator: OidcAuthenticator, i
     ],
 )
 def test_token_with_wrong_claim_is_refused(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, changed: dict[str, Any], sentence: str
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, changed: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(NotAuthorized, match=sentence):
         authenticator.authenticate(f"Bearer {idp.token(**changed)}")
@@ -84,13 +87,13 @@ def test_token_with_wrong_claim_is_refused(
     "changed", [{"exp": NOW - 59}, {"nbf": NOW + 59}, {"iat": NOW + 59}, {"aud": ["a", "lakewarden"]}]
 )
 def test_token_within_the_clock_skew_is_accepted(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, changed: dict[str, Any]
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, changed: dict[str, Any]
 ) -> None:
     assert authenticator.authenticate(f"Bearer {idp.token(**changed)}").id == "oidc~ada"
 
 
 def test_unsigned_token_is_refused_before_any_fetch(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
 ) -> None:
     for alg in ("none", "None", "NONE", "nOnE", ""):
         with pytest.raises(NotAuthorized, match="not signed with an accepted algorithm"):
@@ -101,7 +104,7 @@ def test_unsigned_token_is_refused_before_any_fetch(
 @pytest.mark.parametrize("form", ["pem", "der", "modulus"])
 @pytest.mark.parametrize("alg", ["HS256", "HS384", "HS512"])
 def test_hmac_with_the_public_key_as_secret_is_refused(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, rsa_key: RSAKey, *, alg: str, form: str
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, rsa_key: RSAKey, *, alg: str, form: str
 ) -> None:
     idp.add_key("rsa", rsa_key)
     secret = {
@@ -116,7 +119,7 @@ def test_hmac_with_the_public_key_as_secret_is_refused(
         authenticator.authenticate(f"Bearer {signed}.{urlsafe_b64encode(mac).decode().rstrip('=')}")
 
 
-def test_published_symmetric_key_proves_nothing(authenticator: OidcAuthenticator, idp: FakeIdentityProvider) -> None:
+def test_published_symmetric_key_proves_nothing(authenticator: AuthenticatorChain, idp: FakeIdentityProvider) -> None:
     secret = OctKey.generate_key(256, {"kid": "oct"})
     idp.extra_jwks.append(dict(secret.as_dict(private=True)))
     token = jwt.encode({"alg": "HS256", "kid": "oct"}, idp.claims(), secret)
@@ -126,7 +129,7 @@ def test_published_symmetric_key_proves_nothing(authenticator: OidcAuthenticator
 
 
 def test_key_of_somebody_else_with_the_same_id_is_refused(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
 ) -> None:
     forger = FakeIdentityProvider()
     forger.add_key("first")
@@ -136,7 +139,7 @@ def test_key_of_somebody_else_with_the_same_id_is_refused(
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])
-def test_changed_token_is_refused(authenticator: OidcAuthenticator, idp: FakeIdentityProvider, part: int) -> None:
+def test_changed_token_is_refused(authenticator: AuthenticatorChain, idp: FakeIdentityProvider, part: int) -> None:
     parts = idp.token(header={"typ": "at+jwt"}).split(".")
     other = idp.token(sub="eve", header={"typ": "JWT"}).split(".")
     parts[part] = other[part]
@@ -146,7 +149,7 @@ def test_changed_token_is_refused(authenticator: OidcAuthenticator, idp: FakeIde
 
 
 def test_algorithm_that_does_not_fit_the_key_is_refused(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
 ) -> None:
     token = unsigned_token({"alg": "RS256", "kid": "first"}, idp.claims(), signature="AAAA")
 
@@ -155,7 +158,7 @@ def test_algorithm_that_does_not_fit_the_key_is_refused(
 
 
 def test_key_that_is_bound_to_one_algorithm_refuses_others(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, rsa_key: RSAKey
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, rsa_key: RSAKey
 ) -> None:
     idp.keys["rsa"] = RSAKey.import_key(rsa_key.as_dict(private=True) | {"kid": "rsa", "alg": "RS256"})
     unbound = RSAKey.import_key(rsa_key.as_dict(private=True) | {"kid": "rsa"})
@@ -165,7 +168,7 @@ def test_key_that_is_bound_to_one_algorithm_refuses_others(
         authenticator.authenticate(f"Bearer {token}")
 
 
-def test_unknown_critical_header_is_refused(authenticator: OidcAuthenticator, idp: FakeIdentityProvider) -> None:
+def test_unknown_critical_header_is_refused(authenticator: AuthenticatorChain, idp: FakeIdentityProvider) -> None:
     token = unsigned_token(
         {"alg": "ES256", "kid": "first", "crit": ["b64"], "b64": False}, idp.claims(), signature="AAAA"
     )
@@ -175,7 +178,7 @@ def test_unknown_critical_header_is_refused(authenticator: OidcAuthenticator, id
 
 
 def test_header_fields_that_nobody_registered_do_no_harm(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
 ) -> None:
     registry = jws.JWSRegistry(algorithms=["ES256"], strict_check_header=False)
     header = {"alg": "ES256", "kid": "first", "x-provider": "y" * 600}
@@ -187,7 +190,7 @@ def test_header_fields_that_nobody_registered_do_no_harm(
 
 
 def test_token_without_key_id_works_while_there_is_one_key(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
 ) -> None:
     token = jwt.encode({"alg": "ES256"}, idp.claims(), ECKey.import_key(idp.keys["first"].as_dict(private=True)))
     assert "kid" not in jws.extract_compact(token.encode()).headers()
@@ -196,7 +199,7 @@ def test_token_without_key_id_works_while_there_is_one_key(
 
 
 def test_token_without_key_id_is_refused_among_several_keys(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
 ) -> None:
     idp.add_key("second")
     token = jwt.encode({"alg": "ES256"}, idp.claims(), idp.keys["first"])
@@ -207,7 +210,7 @@ def test_token_without_key_id_is_refused_among_several_keys(
 
 def test_required_scope_is_read_from_text_and_list(idp: FakeIdentityProvider, clock: FakeClock) -> None:
     provider = OidcProvider(id="oidc", issuer=ISSUER, audiences=(), scope="catalog")
-    authenticator = OidcAuthenticator([provider], fetch=idp.fetch, now=clock, monotonic=clock)
+    authenticator = chain_of([provider], fetch=idp.fetch, clock=clock)
 
     granted: list[dict[str, Any]] = [{"scope": "openid catalog"}, {"scp": ["catalog"]}, {"scp": "catalog"}]
     for changed in granted:
@@ -224,7 +227,7 @@ def test_two_providers_of_one_issuer_are_told_apart_by_audience(idp: FakeIdentit
         OidcProvider(id="oidc", issuer=ISSUER, audiences=("people",)),
         OidcProvider(id="alpha", issuer=ISSUER, audiences=("engines",)),
     ]
-    authenticator = OidcAuthenticator(providers, fetch=idp.fetch, now=clock, monotonic=clock)
+    authenticator = chain_of(providers, fetch=idp.fetch, clock=clock)
 
     assert authenticator.authenticate(f"Bearer {idp.token(aud='people')}").id == "oidc~ada"
     assert authenticator.authenticate(f"Bearer {idp.token(aud='engines')}").id == "alpha~ada"
@@ -242,7 +245,7 @@ def test_key_of_one_provider_cannot_sign_for_another(idp: FakeIdentityProvider, 
     def fetch(url: str) -> dict[str, Any]:
         return other.fetch(url) if url.startswith(other.issuer) else idp.fetch(url)
 
-    authenticator = OidcAuthenticator(providers, fetch=fetch, now=clock, monotonic=clock)
+    authenticator = chain_of(providers, fetch=fetch, clock=clock)
     assert authenticator.authenticate(f"Bearer {other.token(kid='other')}").id == "other~ada"
 
     with pytest.raises(NotAuthorized, match="does not publish"):
@@ -250,7 +253,7 @@ def test_key_of_one_provider_cannot_sign_for_another(idp: FakeIdentityProvider, 
 
 
 def test_known_token_costs_no_verification(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, monkeypatch: pytest.MonkeyPatch
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     header = f"Bearer {idp.token()}"
     assert authenticator.find_known(header) is None
@@ -266,7 +269,7 @@ def test_known_token_costs_no_verification(
 
 
 def test_known_token_expires_all_the_same(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, clock: FakeClock
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, clock: FakeClock
 ) -> None:
     header = f"Bearer {idp.token(exp=NOW + 100)}"
     authenticator.authenticate(header)
@@ -281,7 +284,7 @@ def test_known_token_expires_all_the_same(
 
 
 def test_known_token_is_served_while_the_provider_is_down(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, clock: FakeClock
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, clock: FakeClock
 ) -> None:
     header = f"Bearer {idp.token()}"
     authenticator.authenticate(header)
@@ -293,7 +296,7 @@ def test_known_token_is_served_while_the_provider_is_down(
 
 
 def test_provider_down_at_start_is_unavailable_and_recovers(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, clock: FakeClock
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, clock: FakeClock
 ) -> None:
     header = f"Bearer {idp.token()}"
     idp.is_down = True
@@ -307,7 +310,7 @@ def test_provider_down_at_start_is_unavailable_and_recovers(
 
 
 def test_withdrawn_key_takes_its_known_tokens_with_it(
-    authenticator: OidcAuthenticator, idp: FakeIdentityProvider, clock: FakeClock
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider, clock: FakeClock
 ) -> None:
     old = f"Bearer {idp.token()}"
     authenticator.authenticate(old)
@@ -334,7 +337,7 @@ def test_discovery_that_does_not_fit_is_unavailable(
     document: dict[str, Any],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    authenticator = OidcAuthenticator([provider], fetch=lambda _: document, now=clock, monotonic=clock)
+    authenticator = chain_of([provider], fetch=lambda _: document, clock=clock)
 
     with pytest.raises(Unavailable):
         authenticator.authenticate(f"Bearer {idp.token()}")
@@ -343,8 +346,168 @@ def test_discovery_that_does_not_fit_is_unavailable(
 
 def test_configured_key_address_replaces_discovery(idp: FakeIdentityProvider, clock: FakeClock) -> None:
     provider = OidcProvider(id="oidc", issuer=ISSUER, audiences=(), jwks_uri="https://keys.example.org/jwks")
-    authenticator = OidcAuthenticator([provider], fetch=idp.fetch, now=clock, monotonic=clock)
+    authenticator = chain_of([provider], fetch=idp.fetch, clock=clock)
 
     authenticator.authenticate(f"Bearer {idp.token()}")
 
     assert idp.fetched == ["https://keys.example.org/jwks"]
+
+
+LEAK = "tell-nobody"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"exp": LEAK},
+        {"exp": [LEAK]},
+        {"nbf": LEAK},
+        {"iat": {"deep": LEAK}},
+        {"aud": LEAK},
+        {"aud": {"deep": [LEAK]}},
+        {"iss": f"https://{LEAK}"},
+        {"iss": {"deep": LEAK}},
+        {"sub": [LEAK]},
+        {"sub": {"a": {"b": {"c": LEAK}}}},
+        {"scope": LEAK},
+        {"jti": {"deep": LEAK}},
+    ],
+)
+def test_message_repeats_nothing_that_a_token_says(
+    idp: FakeIdentityProvider, clock: FakeClock, changed: dict[str, Any]
+) -> None:
+    provider = OidcProvider(id="oidc", issuer=ISSUER, audiences=("lakewarden",), scope="catalog")
+    chain = chain_of([provider], fetch=idp.fetch, clock=clock)
+    unknown_key = unsigned_token({"alg": "ES256", "kid": LEAK}, idp.claims(**changed), signature="AAAA")
+    unknown_algorithm = unsigned_token({"alg": LEAK, "kid": "first"}, idp.claims(**changed), signature="AAAA")
+
+    for token in (idp.token(**changed), unknown_key, unknown_algorithm):
+        with pytest.raises(NotAuthorized) as caught:
+            chain.authenticate(f"Bearer {token}")
+        assert LEAK not in caught.value.message
+
+
+def test_claims_that_are_nested_deeply_are_refused(
+    authenticator: AuthenticatorChain, idp: FakeIdentityProvider
+) -> None:
+    deep: Any = "bottom"
+    for _ in range(400):
+        deep = {"a": [deep]}
+    assert authenticator.authenticate(f"Bearer {idp.token(extra=deep)}").id == "oidc~ada"
+
+    payload = urlsafe_b64encode(b'{"iss":"' + ISSUER.encode() + b'","x":' + b"[" * 4000 + b"]" * 4000 + b"}").decode()
+    header = idp.token().split(".", maxsplit=1)[0]
+    with pytest.raises(NotAuthorized, match=r"malformed|signature is not valid"):
+        authenticator.authenticate(f"Bearer {header}.{payload.rstrip('=')}.AAAA")
+
+
+def test_role_claim_of_a_signed_token_reaches_the_principal(idp: FakeIdentityProvider, clock: FakeClock) -> None:
+    provider = OidcProvider(id="oidc", issuer=ISSUER, audiences=(), roles_claim="realm_access.roles")
+    chain = chain_of([provider], fetch=idp.fetch, clock=clock)
+
+    with_roles = chain.authenticate(f"Bearer {idp.token(realm_access={'roles': ['writer', 'ops']})}")
+    odd = chain.authenticate(f"Bearer {idp.token(realm_access='writer')}")
+
+    assert (with_roles.token_roles, odd.token_roles) == (("writer", "ops"), ())
+
+
+def test_clock_skew_is_the_provider_s(idp: FakeIdentityProvider, clock: FakeClock) -> None:
+    strict = OidcProvider(id="oidc", issuer=ISSUER, audiences=(), clock_skew_s=0)
+    chain = chain_of([strict], fetch=idp.fetch, clock=clock)
+
+    with pytest.raises(NotAuthorized, match="has expired"):
+        chain.authenticate(f"Bearer {idp.token(exp=NOW)}")
+    header = f"Bearer {idp.token(exp=NOW + 1)}"
+    assert chain.authenticate(header).id == "oidc~ada"
+    clock.advance(1)
+    with pytest.raises(NotAuthorized, match="has expired"):
+        chain.authenticate(header)
+
+
+class FakeCluster:
+    """A `Verifier` that accepts everything that is routed to it."""
+
+    recheck_after_s: float | None = 10.0
+
+    def __init__(self) -> None:
+        self.verified: list[str] = []
+
+    def stamp(self) -> int:
+        return 0
+
+    def verify(self, token: str) -> Verified:
+        self.verified.append(token)
+        principal = Principal("kubernetes~u1", "ns/a", None, "application", "k8s", NOW + 60)
+        return Verified(principal, NOW + 60)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"sub": "system:serviceaccount:ns:a", "iss": "https://cluster.local"},
+        {"sub": "anything", "iss": "https://cluster.local", "kubernetes.io": {"namespace": "ns"}},
+        {"sub": "system:serviceaccount:ns:a", "iss": "kubernetes/serviceaccount", "aud": None, "exp": None},
+    ],
+)
+def test_service_account_of_no_trusted_issuer_goes_to_the_cluster(
+    provider: OidcProvider, idp: FakeIdentityProvider, clock: FakeClock, claims: dict[str, Any]
+) -> None:
+    cluster = FakeCluster()
+    chain = chain_of([provider], fetch=idp.fetch, clock=clock, cluster=cluster)
+
+    assert chain.authenticate(f"Bearer {idp.token(**claims)}").id == "kubernetes~u1"
+    assert idp.fetched == []
+
+
+@pytest.mark.parametrize(
+    ("claims", "sentence"),
+    [
+        ({"iss": "https://cluster.local"}, "does not trust"),
+        ({"iss": "https://cluster.local", "sub": ["system:serviceaccount:"]}, "does not trust"),
+        ({"sub": "system:serviceaccount:ns:a", "aud": "account"}, "another audience"),
+        ({"sub": "system:serviceaccount:ns:a", "exp": NOW - 61}, "has expired"),
+    ],
+)
+def test_what_is_a_provider_s_or_nobody_s_never_reaches_the_cluster(
+    provider: OidcProvider, idp: FakeIdentityProvider, clock: FakeClock, claims: dict[str, Any], sentence: str
+) -> None:
+    cluster = FakeCluster()
+    chain = chain_of([provider], fetch=idp.fetch, clock=clock, cluster=cluster)
+
+    with pytest.raises(NotAuthorized, match=sentence):
+        chain.authenticate(f"Bearer {idp.token(**claims)}")
+    unsigned = unsigned_token({"alg": "none"}, {"iss": "https://c", "sub": "system:serviceaccount:ns:a"})
+    with pytest.raises(NotAuthorized, match="accepted algorithm"):
+        chain.authenticate(f"Bearer {unsigned}")
+    assert cluster.verified == []
+
+
+def test_cluster_alone_is_enough(idp: FakeIdentityProvider, clock: FakeClock) -> None:
+    chain = chain_of([], fetch=idp.fetch, clock=clock, cluster=FakeCluster())
+
+    assert chain.authenticate(f"Bearer {idp.token(sub='system:serviceaccount:ns:a')}").id == "kubernetes~u1"
+
+
+def test_keys_of_one_provider_change_and_the_tokens_of_another_stay_known(
+    idp: FakeIdentityProvider, clock: FakeClock
+) -> None:
+    other = FakeIdentityProvider(issuer="https://other.example.org")
+    other.add_key("other")
+    providers = [
+        OidcProvider(id="oidc", issuer=ISSUER, audiences=()),
+        OidcProvider(id="other", issuer=other.issuer, audiences=()),
+    ]
+
+    def fetch(url: str) -> dict[str, Any]:
+        return other.fetch(url) if url.startswith(other.issuer) else idp.fetch(url)
+
+    chain = chain_of(providers, fetch=fetch, clock=clock)
+    mine, theirs = f"Bearer {idp.token()}", f"Bearer {other.token(kid='other')}"
+    for header in (mine, theirs):
+        chain.authenticate(header)
+    idp.add_key("second")
+    clock.advance(10)
+    chain.authenticate(f"Bearer {idp.token(kid='second')}")
+
+    assert chain.find_known(mine) is None
+    assert chain.find_known(theirs) is not None

@@ -1,0 +1,126 @@
+"""The authenticator: routes a bearer token to the one who can verify it; built by lakewarden.backends."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from lakewarden.authn.bearer import UnverifiedToken, is_opaque, peek, token_of
+from lakewarden.authn.claims import UNKNOWN_ISSUER, WRONG_AUDIENCE
+from lakewarden.authn.inquiry import Inquiry, InquiryLimits
+from lakewarden.authn.interface import Principal
+from lakewarden.authn.introspection import IntrospectionEndpoint
+from lakewarden.authn.json_fetch import FetchJson, PostJson, fetch_json, post_json
+from lakewarden.authn.known_tokens import KnownTokens
+from lakewarden.authn.oidc import RevocableTokens, SignedTokens, jwks_address
+from lakewarden.authn.opaque import OpaqueTokens, verify_by_first
+from lakewarden.authn.provider import OidcProvider
+from lakewarden.authn.provider_keys import ProviderKeys, RefreshLimits
+from lakewarden.authn.refusals import Refusals
+from lakewarden.authn.signatures import ensure_accepted_algorithm
+from lakewarden.authn.verifier import Verified, Verifier
+from lakewarden.errors import NotAuthorized
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the verifiers stand on: the network, clocks and limits. Tests replace them."""
+
+    fetch: FetchJson = fetch_json
+    post: PostJson = post_json
+    now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    key_limits: RefreshLimits = field(default_factory=RefreshLimits)
+    inquiry_limits: InquiryLimits = field(default_factory=InquiryLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trusted:
+    provider: OidcProvider
+    signed: Verifier
+    opaque: OpaqueTokens | None
+
+
+class AuthenticatorChain:
+    """An `Authenticator` for bearer tokens of OpenID providers and of a Kubernetes cluster's service accounts.
+
+    The provider named `oidc` comes first, then the others by id, then the cluster. A signed token goes to the
+    first provider that trusts its issuer and accepts its audience; an opaque one to those that introspect, until
+    one calls it active. Whoever a token goes to decides: a failed validation is not tried elsewhere.
+    """
+
+    def __init__(
+        self,
+        providers: Iterable[OidcProvider],
+        *,
+        cluster: Verifier | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        around = surroundings or Surroundings()
+        self._refusals = Refusals(monotonic=around.monotonic)
+        self._known = KnownTokens(now=around.now, monotonic=around.monotonic)
+        ordered = sorted(providers, key=lambda each: (each.id != "oidc", each.id))
+        self._trusted = [_trusted(provider, around) for provider in ordered]
+        self._opaque = [each.opaque for each in self._trusted if each.opaque is not None]
+        self._cluster = cluster
+
+    def authenticate(self, authorization: str | None) -> Principal:
+        """See `Authenticator.authenticate`."""
+        token = token_of(authorization)
+        known = self._known.find(token, may_wait=True)
+        if known is not None:
+            return known
+        verifier, verified = self._verified(token)
+        self._known.add(token, verified, verifier)
+        return verified.principal
+
+    def find_known(self, authorization: str | None) -> Principal | None:
+        """See `Authenticator.find_known`."""
+        return self._known.find(token_of(authorization), may_wait=False)
+
+    def _verified(self, token: str) -> tuple[Verifier, Verified]:
+        if is_opaque(token) and self._opaque:
+            return self._asked(token, lambda: verify_by_first(self._opaque, token))
+        verifier = self._route(peek(token))
+        if verifier.recheck_after_s is None:
+            return verifier, verifier.verify(token)
+        return self._asked(token, lambda: (verifier, verifier.verify(token)))
+
+    def _asked(self, token: str, ask: Callable[[], tuple[Verifier, Verified]]) -> tuple[Verifier, Verified]:
+        self._refusals.ensure_none(token)
+        try:
+            return ask()
+        except NotAuthorized as error:
+            self._refusals.remember(token, error)
+            raise
+
+    def _route(self, token: UnverifiedToken) -> Verifier:
+        ensure_accepted_algorithm(token)
+        candidates = [each for each in self._trusted if each.provider.trusts(token.issuer)]
+        for candidate in candidates:
+            if candidate.provider.accepts(token.audiences):
+                return candidate.signed
+        if candidates:
+            raise NotAuthorized(WRONG_AUDIENCE)
+        if self._cluster is not None and token.is_service_account:
+            return self._cluster
+        raise NotAuthorized(UNKNOWN_ISSUER)
+
+
+def _trusted(provider: OidcProvider, around: Surroundings) -> _Trusted:
+    keys = ProviderKeys(
+        jwks_address=jwks_address(provider, around.fetch),
+        fetch=around.fetch,
+        limits=around.key_limits,
+        monotonic=around.monotonic,
+    )
+    signed = SignedTokens(provider, keys, now=around.now)
+    introspection = provider.introspection
+    if introspection is None:
+        return _Trusted(provider, signed, None)
+    endpoint = IntrospectionEndpoint(provider, introspection, fetch=around.fetch, post=around.post)
+    inquiry = Inquiry(endpoint.ask, limits=around.inquiry_limits, monotonic=around.monotonic)
+    opaque = OpaqueTokens(provider, introspection, inquiry=inquiry, now=around.now)
+    if not introspection.all_tokens:
+        return _Trusted(provider, signed, opaque)
+    revocable = RevocableTokens(provider, introspection, signed=signed, inquiry=inquiry, now=around.now)
+    return _Trusted(provider, revocable, opaque)

@@ -1,0 +1,141 @@
+"""Asks a party about tokens without a stampede: for the providers' introspection and for the cluster's review."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lakewarden.authn.bearer import digest_of
+from lakewarden.authn.json_fetch import FetchFailed, JsonObject, ServesNobody
+from lakewarden.authn.token_cache import TokenCache
+from lakewarden.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+_DOWN = "The identity provider cannot be asked about the token: try again shortly."
+_BUSY = "The identity provider is asked about too many tokens at once: try again shortly."
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryLimits:
+    """All times in seconds.
+
+    `places`: threads that may ask or wait for an answer at once; the next one waits `patience` for a place.
+    `refusal`: how long a refusal, or a failure over one token, is remembered, for the last `refusals` tokens.
+    `pause`: after the party served nobody, it is tried again by one thread at a time, and so often.
+    """
+
+    places: int = 8
+    patience: float = 0.25
+    refusal: float = 5.0
+    refusals: int = 10_000
+    pause: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Setback:
+    until: float
+    is_refusal: bool
+
+
+@dataclass(slots=True)
+class _Flight:
+    """One question on its way, and those who wait for its answer."""
+
+    landed: threading.Event = field(default_factory=threading.Event)
+    has_answer: bool = False
+    answer: JsonObject | None = None
+
+
+class Inquiry:
+    """Verdicts of one party on tokens. Thread-safe.
+
+    One call per token at a time; few calls in all; a bad token is not asked about again and again; while the
+    party is down, who asks is told so at once. What is good is not remembered here.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[str], JsonObject | None],
+        *,
+        limits: InquiryLimits,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._limits = limits
+        self._monotonic = monotonic
+        self._places = threading.BoundedSemaphore(limits.places)
+        self._setbacks: TokenCache[_Setback] = TokenCache(capacity=limits.refusals)
+        self._flights: dict[bytes, _Flight] = {}
+        self._lock = threading.Lock()
+        self._is_down = False
+        self._retry_at = float("-inf")
+        self._attempt = threading.Lock()
+
+    def verdict(self, token: str) -> JsonObject | None:
+        """Return what the party says about a good token, None for one that it refuses.
+
+        Raises:
+            Unavailable: it cannot be asked now.
+
+        """
+        digest = digest_of(token)
+        setback = self._setbacks.find(digest)
+        if setback is not None and self._monotonic() < setback.until:
+            if setback.is_refusal:
+                return None
+            raise Unavailable(_DOWN)
+        if not self._places.acquire(timeout=self._limits.patience):
+            raise Unavailable(_BUSY)
+        try:
+            return self._shared(token, digest)
+        finally:
+            self._places.release()
+
+    def _shared(self, token: str, digest: bytes) -> JsonObject | None:
+        with self._lock:
+            others = self._flights.get(digest)
+            own = self._flights.setdefault(digest, _Flight())
+        if others is not None:
+            others.landed.wait()
+            if not others.has_answer:
+                raise Unavailable(_DOWN)
+            return others.answer
+        try:
+            own.answer = self._asked(token, digest)
+            own.has_answer = True
+        finally:
+            with self._lock:
+                del self._flights[digest]
+            own.landed.set()
+        return own.answer
+
+    def _asked(self, token: str, digest: bytes) -> JsonObject | None:
+        if not self._is_down:
+            return self._ask_now(token, digest)
+        if self._monotonic() < self._retry_at or not self._attempt.acquire(blocking=False):
+            raise Unavailable(_DOWN)
+        try:
+            return self._ask_now(token, digest)
+        finally:
+            self._attempt.release()
+
+    def _ask_now(self, token: str, digest: bytes) -> JsonObject | None:
+        try:
+            answer = self._ask(token)
+        except ServesNobody as error:
+            self._is_down, self._retry_at = True, self._monotonic() + self._limits.pause
+            log.warning("A token could not be verified: %s", error)
+            raise Unavailable(_DOWN) from error
+        except FetchFailed as error:
+            self._remember(digest, is_refusal=False)
+            log.warning("A token could not be verified: %s", error)
+            raise Unavailable(_DOWN) from error
+        self._is_down = False
+        if answer is None:
+            self._remember(digest, is_refusal=True)
+        return answer
+
+    def _remember(self, digest: bytes, *, is_refusal: bool) -> None:
+        self._setbacks.put(digest, _Setback(self._monotonic() + self._limits.refusal, is_refusal))

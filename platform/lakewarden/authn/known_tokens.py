@@ -1,0 +1,101 @@
+"""Verified tokens, kept until they expire and verified again in the background; for chain.py."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from lakewarden.authn.bearer import digest_of
+from lakewarden.authn.claims import EXPIRED
+from lakewarden.authn.interface import Principal
+from lakewarden.authn.token_cache import TokenCache
+from lakewarden.authn.verifier import Verified, Verifier
+from lakewarden.errors import NotAuthorized, Unavailable
+
+_CAPACITY: Final = 10_000
+_RECHECKS_AT_ONCE: Final = 4
+_IDLE: Final = 5  # so many times `recheck_after_s` without a use: verified again before it is believed
+
+
+@dataclass(slots=True)
+class _Known:
+    verified: Verified
+    verifier: Verifier
+    asked_at: float
+
+
+class KnownTokens:
+    """Token → caller. Thread-safe.
+
+    A token in use is re-verified beside the request that finds it due, so nobody waits. One that lay idle is
+    re-verified before the request goes on: it may have been revoked long ago. A party that is down takes
+    nothing away; one that refuses takes it away at once.
+    """
+
+    def __init__(
+        self, *, now: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now = now
+        self._monotonic = monotonic
+        self._cache: TokenCache[_Known] = TokenCache(capacity=_CAPACITY)
+        self._rechecks = threading.BoundedSemaphore(_RECHECKS_AT_ONCE)
+
+    def add(self, token: str, verified: Verified, verifier: Verifier) -> None:
+        self._cache.put(digest_of(token), _Known(verified, verifier, self._monotonic()))
+
+    def find(self, token: str, *, may_wait: bool) -> Principal | None:
+        """Return the caller, None when the token is to be verified (or, with `may_wait` false, may have to be).
+
+        Raises:
+            NotAuthorized: it has expired, or was just refused.
+
+        """
+        digest = digest_of(token)
+        known = self._cache.find(digest)
+        if known is None:
+            return None
+        if known.verified.valid_until <= self._now():
+            self._cache.discard(digest)
+            if known.verified.is_dated:
+                raise NotAuthorized(EXPIRED)
+            return None
+        if known.verifier.stamp() != known.verified.stamp:
+            self._cache.discard(digest)
+            return None
+        recheck_after = known.verifier.recheck_after_s
+        if recheck_after is not None and (age := self._monotonic() - known.asked_at) >= recheck_after:
+            if age >= recheck_after * _IDLE:
+                return self._rechecked(token, known) if may_wait else None
+            self._recheck_aside(token, known)
+        return known.verified.principal
+
+    def _rechecked(self, token: str, known: _Known) -> Principal:
+        try:
+            return self._recheck(token, known)
+        except Unavailable:
+            known.asked_at = self._monotonic()
+            return known.verified.principal
+
+    def _recheck_aside(self, token: str, known: _Known) -> None:
+        if not self._rechecks.acquire(blocking=False):
+            return  # it stays due: the next request tries again
+        known.asked_at = self._monotonic()
+        threading.Thread(target=self._recheck_quietly, args=(token, known), name="token-recheck", daemon=True).start()
+
+    def _recheck_quietly(self, token: str, known: _Known) -> None:
+        try:
+            self._recheck(token, known)
+        except (NotAuthorized, Unavailable):
+            pass  # refused: it is forgotten by now; not to be asked: the next one is due in a while
+        finally:
+            self._rechecks.release()
+
+    def _recheck(self, token: str, known: _Known) -> Principal:
+        try:
+            verified = known.verifier.verify(token)
+        except NotAuthorized:
+            self._cache.discard(digest_of(token))
+            raise
+        self.add(token, verified, known.verifier)
+        return verified.principal

@@ -1,0 +1,110 @@
+"""Verifies tokens of Kubernetes service accounts, by TokenReview or by the cluster's keys; given to chain.py."""
+
+import time
+from collections.abc import Callable
+
+from lakewarden.authn.bearer import UnverifiedToken, peek
+from lakewarden.authn.claims import EXPIRED, INACTIVE, WRONG_AUDIENCE, verify_claims
+from lakewarden.authn.cluster import Cluster
+from lakewarden.authn.inquiry import Inquiry, InquiryLimits
+from lakewarden.authn.profile import seconds
+from lakewarden.authn.provider import DEFAULT_CLOCK_SKEW_S, TokenRules
+from lakewarden.authn.provider_keys import ProviderKeys, RefreshLimits
+from lakewarden.authn.service_account import ServiceAccount, claimed_account, reviewed_user
+from lakewarden.authn.signatures import signed_claims
+from lakewarden.authn.verifier import UNDATED_S, Verified, Verifier
+from lakewarden.config import KubernetesConfig
+from lakewarden.errors import NotAuthorized
+
+
+class ReviewedAccounts:
+    """A `Verifier` that asks the API server (TokenReview), which knows deleted accounts and pods as well."""
+
+    def __init__(self, settings: KubernetesConfig, inquiry: Inquiry, *, now: Callable[[], float]) -> None:
+        self._settings = settings
+        self._inquiry = inquiry
+        self._now = now
+        self.recheck_after_s: float | None = settings.recheck_after_s
+
+    def stamp(self) -> int:
+        return 0
+
+    def verify(self, token: str) -> Verified:
+        """See `Verifier.verify`. What cannot succeed is refused without a call."""
+        unverified = peek(token)
+        self._ensure_hopeful(unverified)
+        user = self._inquiry.verdict(token)
+        if user is None:
+            raise NotAuthorized(INACTIVE)
+        # what the API server has authenticated says the truth about its end
+        expires_at = self._now() + UNDATED_S if unverified.expires_at is None else unverified.expires_at
+        account = ServiceAccount(user.get("username"), user.get("uid"))
+        principal = account.principal(self._settings, issuer=unverified.issuer, expires_at=expires_at)
+        return Verified(principal, expires_at, is_dated=unverified.expires_at is not None)
+
+    def _ensure_hopeful(self, token: UnverifiedToken) -> None:
+        audiences = self._settings.audience
+        if audiences and token.audiences and set(audiences).isdisjoint(token.audiences):
+            raise NotAuthorized(WRONG_AUDIENCE)
+        if token.expires_at is not None and token.expires_at <= self._now():
+            raise NotAuthorized(EXPIRED)
+
+
+class SignedAccounts:
+    """A `Verifier` by the cluster's published keys. A deleted account is believed until its token expires."""
+
+    recheck_after_s: float | None = None
+
+    def __init__(
+        self,
+        settings: KubernetesConfig,
+        cluster: Cluster,
+        *,
+        now: Callable[[], float],
+        monotonic: Callable[[], float],
+        limits: RefreshLimits,
+    ) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._now = now
+        self._issuer = ""
+        self._keys = ProviderKeys(jwks_address=self._discover, fetch=cluster.fetch, limits=limits, monotonic=monotonic)
+
+    def stamp(self) -> int:
+        self._keys.renew_if_old()
+        return self._keys.generation
+
+    def verify(self, token: str) -> Verified:
+        """See `Verifier.verify`."""
+        claims, generation = signed_claims(peek(token), self._keys)
+        rules = TokenRules((self._issuer.rstrip("/"),), self._settings.audience)
+        verify_claims(claims, rules, now=self._now)
+        expires_at = seconds(claims["exp"])
+        account = claimed_account(claims)
+        principal = account.principal(self._settings, issuer=self._issuer, expires_at=expires_at)
+        return Verified(principal, expires_at + DEFAULT_CLOCK_SKEW_S, stamp=generation)
+
+    def _discover(self) -> str:
+        self._issuer = self._cluster.issuer()
+        return self._cluster.keys_address
+
+
+def service_accounts(
+    settings: KubernetesConfig,
+    *,
+    now: Callable[[], float] = time.time,
+    monotonic: Callable[[], float] = time.monotonic,
+    key_limits: RefreshLimits | None = None,
+    inquiry_limits: InquiryLimits | None = None,
+) -> Verifier:
+    """The verifier that the configuration asks for."""
+    cluster = Cluster(settings)
+    if settings.method == "keys":
+        limits = key_limits or RefreshLimits()
+        return SignedAccounts(settings, cluster, now=now, monotonic=monotonic, limits=limits)
+    inquiry = Inquiry(
+        lambda token: reviewed_user(cluster.review(token), settings.audience),
+        limits=inquiry_limits or InquiryLimits(),
+        monotonic=monotonic,
+    )
+    return ReviewedAccounts(settings, inquiry, now=now)

@@ -1,0 +1,93 @@
+"""Verifies tokens that only their issuer can read, by asking it (RFC 7662); put together by chain.py."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from lakewarden.authn.claim_path import Claims
+from lakewarden.authn.claims import INACTIVE, audiences_of, verify_claims
+from lakewarden.authn.inquiry import Inquiry
+from lakewarden.authn.profile import principal_of, seconds
+from lakewarden.authn.provider import Introspection, OidcProvider
+from lakewarden.authn.verifier import UNDATED_S, Verified
+from lakewarden.errors import NotAuthorized, Unavailable
+
+_ACCESS_TOKEN_TYPES: Final = ("bearer", "access_token")  # RFC 6749 section 7.1; RFC 8693 names
+
+
+class OpaqueTokens:
+    """A `Verifier` by the provider's introspection endpoint."""
+
+    def __init__(
+        self, provider: OidcProvider, introspection: Introspection, *, inquiry: Inquiry, now: Callable[[], float]
+    ) -> None:
+        self._provider = provider
+        self._inquiry = inquiry
+        self._now = now
+        self.recheck_after_s: float | None = introspection.recheck_after_s
+
+    def stamp(self) -> int:
+        return 0
+
+    def verify(self, token: str) -> Verified:
+        """See `Verifier.verify`."""
+        claims = self.find_claims(token)
+        if claims is None:
+            raise NotAuthorized(INACTIVE)
+        return self.accept(claims)
+
+    def find_claims(self, token: str) -> Claims | None:
+        """What the provider says about a token, None when it is not active there. Raises Unavailable."""
+        answer = self._inquiry.verdict(token)
+        return None if answer is None else {"iss": self._provider.issuer} | answer
+
+    def is_meant_by(self, claims: Claims) -> bool:
+        """Whether a token with these claims is this provider's, as (issuer, audience) route a signed one."""
+        issuer = claims["iss"]
+        is_trusted = isinstance(issuer, str) and self._provider.trusts(issuer)
+        return is_trusted and self._provider.rules.accepts_audience(audiences_of(claims))
+
+    def accept(self, claims: Claims) -> Verified:
+        """Apply the provider's rules, as to a JWT's claims; only `iss` and `exp` may be missing.
+
+        Raises:
+            NotAuthorized: one does not hold, or the token is for something else than access.
+
+        """
+        kind = claims.get("token_type", "Bearer")
+        if not isinstance(kind, str) or kind.lower() not in _ACCESS_TOKEN_TYPES:
+            raise NotAuthorized("The token is not a bearer access token: send the one that is called access_token.")
+        verify_claims(claims, self._provider.rules, now=self._now, needs_expiry=False)
+        is_dated = "exp" in claims
+        expires_at = seconds(claims["exp"]) if is_dated else self._now() + UNDATED_S
+        principal = principal_of(claims, self._provider, expires_at=expires_at)
+        skew = self._provider.clock_skew_s if is_dated else 0
+        return Verified(principal, expires_at + skew, is_dated=is_dated)
+
+
+def verify_by_first(verifiers: Iterable[OpaqueTokens], token: str) -> tuple[OpaqueTokens, Verified]:
+    """Ask one provider after the other; the first that calls the token active and is meant by it decides.
+
+    Raises:
+        NotAuthorized: it is active nowhere, or does not meet the rules of where it is.
+        Unavailable: a provider that might know it cannot be asked, and no other one knows it.
+
+    """
+    first_active: tuple[OpaqueTokens, Claims] | None = None
+    unavailable: Unavailable | None = None
+    for verifier in verifiers:
+        try:
+            claims = verifier.find_claims(token)
+        except Unavailable as error:
+            unavailable = error
+            continue
+        if claims is None:
+            continue
+        if verifier.is_meant_by(claims):
+            return verifier, verifier.accept(claims)
+        first_active = first_active or (verifier, claims)
+    if unavailable is not None:
+        raise unavailable
+    if first_active is None:
+        raise NotAuthorized(INACTIVE)
+    verifier, claims = first_active
+    return verifier, verifier.accept(claims)

@@ -1,0 +1,104 @@
+"""From verified claims to a principal: subject, kind, name, e-mail and roles; for the verifiers of OpenID tokens."""
+
+import math
+from typing import Final
+
+from lakewarden.authn.claim_path import Claims, claim_at
+from lakewarden.authn.interface import Principal, PrincipalKind
+from lakewarden.authn.provider import OidcProvider
+from lakewarden.errors import NotAuthorized
+
+MAX_SUBJECT: Final = 255  # OpenID Connect Core 1.0, section 2, `sub`
+MAX_ROLES: Final = 256
+_MAX_TEXT: Final = 255
+_FAR_FUTURE: Final = 253_402_300_799.0  # the last second of the year 9999
+_CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
+
+
+def principal_of(claims: Claims, provider: OidcProvider, *, expires_at: float) -> Principal:
+    """Describe the caller that verified claims speak of.
+
+    Raises:
+        NotAuthorized: none of the provider's subject claims holds a usable subject.
+
+    """
+    return Principal(
+        id=f"{provider.id}~{_subject(claims, provider)}",
+        name=_configured_text(claims, provider.name_claim) or _name(claims),
+        email=_configured_text(claims, provider.email_claim) or _email(claims),
+        kind=_kind(claims),
+        issuer=claims["iss"],
+        expires_at=expires_at,
+        token_roles=() if provider.roles_claim is None else _roles(claim_at(claims, provider.roles_claim)),
+    )
+
+
+def seconds(value: float) -> float:
+    """Verified `exp` as Unix seconds: any JSON number, an integer beyond the range of a float among them."""
+    return _FAR_FUTURE if value > _FAR_FUTURE else math.floor(value) * 1.0
+
+
+def is_subject(value: object) -> bool:
+    """Whether this can be the second half of a principal's id: 1 to 255 printable characters."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_SUBJECT and value.isprintable()
+
+
+def _subject(claims: Claims, provider: OidcProvider) -> str:
+    for claim in provider.subject_claims:
+        value = claims.get(claim)
+        if is_subject(value):
+            return str(value)
+    wanted = " or ".join(f"'{claim}'" for claim in provider.subject_claims)
+    raise NotAuthorized(f"The token names no subject: it needs the claim {wanted} (1 to {MAX_SUBJECT} characters).")
+
+
+def _kind(claims: Claims) -> PrincipalKind:
+    """A token that a client got for itself is an application's; providers show that in different ways."""
+    if claims.get("idtyp") == "app" or claims.get("gty") == "client-credentials":
+        return "application"
+    username = _text(claims.get("preferred_username"))
+    if username is not None and username.startswith("service-account-"):
+        return "application"
+    subject = claims.get("sub")
+    is_own_subject = subject is not None and any(claims.get(claim) == subject for claim in _CLIENT_CLAIMS)
+    return "application" if is_own_subject and username is None and _text(claims.get("email")) is None else "human"
+
+
+def _name(claims: Claims) -> str | None:
+    parts = (_text(claims.get(claim)) for claim in ("given_name", "family_name"))
+    given_and_family = " ".join(filter(None, parts))
+    # `username` is what an introspection answers (RFC 7662, section 2.2)
+    fallbacks = ("app_displayname", "preferred_username", "username", *_CLIENT_CLAIMS)
+    return (
+        _text(claims.get("name"))
+        or given_and_family
+        or next(filter(None, (_text(claims.get(claim)) for claim in fallbacks)), None)
+    )
+
+
+def _email(claims: Claims) -> str | None:
+    email = _text(claims.get("email")) or _text(claims.get("upn"))
+    username = _text(claims.get("preferred_username"))
+    return email or (username if username is not None and "@" in username else None)
+
+
+def _configured_text(claims: Claims, path: str | None) -> str | None:
+    return None if path is None else _text(claim_at(claims, path))
+
+
+def _text(value: object) -> str | None:
+    """A claim as text that a database and a page can hold: no control characters, at most 255 long."""
+    if not isinstance(value, str):
+        return None
+    printable = "".join(character for character in value if character.isprintable())
+    return printable.strip()[:_MAX_TEXT] or None
+
+
+def _roles(found: object) -> tuple[str, ...]:
+    """The first 256 different roles of an array of text, or of one text; whatever else is there is no role.
+
+    A role's name is never changed to make it fit: cut short, it could become another role's.
+    """
+    listed = found if isinstance(found, list) else [found]
+    names = (each for each in listed if isinstance(each, str) and 0 < len(each) <= _MAX_TEXT and each.isprintable())
+    return tuple(dict.fromkeys(names))[:MAX_ROLES]

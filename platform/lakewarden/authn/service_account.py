@@ -1,0 +1,62 @@
+"""A Kubernetes service account, from a review's answer or from the claims of a token; for kubernetes.py."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lakewarden.authn.bearer import SERVICE_ACCOUNT
+from lakewarden.authn.claim_path import Claims, claim_at
+from lakewarden.authn.interface import Principal
+from lakewarden.authn.json_fetch import JsonObject
+from lakewarden.authn.profile import is_subject
+from lakewarden.config import KubernetesConfig
+from lakewarden.errors import NotAuthorized
+
+_USERNAME: Final = re.compile(re.escape(SERVICE_ACCOUNT) + r"([a-z0-9-]{1,63}):([a-z0-9.-]{1,253})")
+_NO_ACCOUNT: Final = "The token is not one of a Kubernetes service account: create one with a service account."
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """`username` is `system:serviceaccount:<namespace>:<name>`; an account made anew has another `uid`.
+
+    Raises:
+        NotAuthorized: this is no service account: a kubelet's token, or a person's.
+
+    """
+
+    username: object
+    uid: object
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.username, str) or not _USERNAME.fullmatch(self.username) or not is_subject(self.uid):
+            raise NotAuthorized(_NO_ACCOUNT)
+
+    def principal(self, settings: KubernetesConfig, *, issuer: str, expires_at: float) -> Principal:
+        subject = self.uid if settings.subject == "uid" else self.username
+        return Principal(
+            id=f"kubernetes~{subject}",
+            name="/".join(str(self.username).split(":")[2:]),
+            email=None,
+            kind="application",
+            issuer=issuer,
+            expires_at=expires_at,
+        )
+
+
+def reviewed_user(status: JsonObject, audiences: tuple[str, ...]) -> JsonObject | None:
+    """The `user` of a TokenReview's status, None when it is not authenticated for one of `audiences`.
+
+    An API server that answers with no audience has not checked it, so that counts as none.
+    """
+    user, reviewed = status.get("user"), status.get("audiences")
+    if status.get("authenticated") is not True or not isinstance(user, dict):
+        return None
+    accepted = [each for each in reviewed if isinstance(each, str)] if isinstance(reviewed, list) else []
+    return None if audiences and set(audiences).isdisjoint(accepted) else user
+
+
+def claimed_account(claims: Claims) -> ServiceAccount:
+    """The account of a signed token; raises NotAuthorized when it names none."""
+    uid: Any = claim_at(claims.get("kubernetes.io"), "serviceaccount.uid")
+    return ServiceAccount(claims.get("sub"), uid)

@@ -1,0 +1,45 @@
+"""What the chain asks of everybody who can verify tokens; implemented in oidc.py, opaque.py and kubernetes.py."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from lakewarden.authn.interface import Principal
+
+UNDATED_S: Final = 300.0  # how long a token is believed of which nobody says when it expires
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A caller and how long to believe it: until `valid_until` (Unix seconds, clock skew included).
+
+    `is_dated`: the token itself ends then; else only our belief does. `stamp` is the verifier's at that time.
+    """
+
+    principal: Principal
+    valid_until: float
+    is_dated: bool = True
+    stamp: int = 0
+
+
+class Verifier(Protocol):
+    """One party whose tokens are accepted: a provider's keys, its introspection endpoint, a cluster.
+
+    `recheck_after_s`: seconds after which a verified token is to be verified again in the background; None: never.
+    """
+
+    @property
+    def recheck_after_s(self) -> float | None: ...
+
+    def stamp(self) -> int:
+        """Changes when what was verified before is to be verified again. Never blocks."""
+        ...
+
+    def verify(self, token: str) -> Verified:
+        """Verify a token that was routed here.
+
+        Raises:
+            NotAuthorized: it is not valid.
+            Unavailable: the party that must be asked cannot be.
+
+        """
+        ...
