@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check test test-fast integration conformance e2e bench
+.PHONY: help setup demo dev fix check test test-fast integration contracts identity conformance e2e bench
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,12 @@ test-fast: setup ## The tests to run on each save: no process, no socket
 
 integration: setup ## HTTP in, rows and events out, on real servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/integration $(ARGS)
+
+contracts: setup ## One suite for every backend of a contract (authorizers: OpenFGA is built from source once)
+	$(BIN)/pytest tests/contracts $(ARGS)
+
+identity: setup ## Real identity providers: Keycloak and a Kubernetes API server (built from source once)
+	$(BIN)/pytest tests/identity $(ARGS)
 
 conformance: setup ## Suites that nobody here wrote
 	$(BIN)/pytest tests/conformance $(ARGS)

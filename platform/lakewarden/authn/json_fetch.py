@@ -67,7 +67,7 @@ class JsonClient:
                 method,
                 url,
                 body=body,
-                headers={"Accept": "application/json", **headers},
+                headers={"Accept": "application/json, application/jwk-set+json", **headers},
                 redirect=body is None,
                 timeout=_TIMEOUT,
                 retries=_RETRIES,

@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Final
 
 from lakewarden.authn.bearer import digest_of
@@ -16,6 +17,7 @@ from lakewarden.errors import NotAuthorized, Unavailable
 _CAPACITY: Final = 10_000
 _RECHECKS_AT_ONCE: Final = 4
 _IDLE: Final = 5  # so many times `recheck_after_s` without a use: verified again before it is believed
+_PATIENCE_S: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -23,6 +25,8 @@ class _Known:
     verified: Verified
     verifier: Verifier
     asked_at: float
+    outcome: Future[Principal] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class KnownTokens:
@@ -71,24 +75,33 @@ class KnownTokens:
         return known.verified.principal
 
     def _rechecked(self, token: str, known: _Known) -> Principal:
+        """Ask, but do not let a party that is down hold up a caller who is known."""
         try:
-            return self._recheck(token, known)
-        except Unavailable:
-            known.asked_at = self._monotonic()
+            return self._recheck_aside(token, known, patience=_PATIENCE_S).result(timeout=_PATIENCE_S)
+        except (Unavailable, TimeoutError):
             return known.verified.principal
 
-    def _recheck_aside(self, token: str, known: _Known) -> None:
-        if not self._rechecks.acquire(blocking=False):
-            return  # it stays due: the next request tries again
-        known.asked_at = self._monotonic()
-        threading.Thread(target=self._recheck_quietly, args=(token, known), name="token-recheck", daemon=True).start()
+    def _recheck_aside(self, token: str, known: _Known, *, patience: float = 0.0) -> Future[Principal]:
+        """The outcome of the re-check that is under way; one is started if there is none, and room for it in time."""
+        with known.lock:
+            if known.outcome is not None:
+                return known.outcome
+            outcome: Future[Principal] = Future()
+            if not self._rechecks.acquire(timeout=patience):
+                outcome.set_result(known.verified.principal)
+                return outcome  # it stays due: the next request tries again
+            known.outcome = outcome
+        arguments = (outcome, token, known)
+        threading.Thread(target=self._recheck_into, args=arguments, name="token-recheck", daemon=True).start()
+        return outcome
 
-    def _recheck_quietly(self, token: str, known: _Known) -> None:
+    def _recheck_into(self, outcome: Future[Principal], token: str, known: _Known) -> None:
         try:
-            self._recheck(token, known)
-        except (NotAuthorized, Unavailable):
-            pass  # refused: it is forgotten by now; not to be asked: the next one is due in a while
+            outcome.set_result(self._recheck(token, known))
+        except (NotAuthorized, Unavailable) as error:
+            outcome.set_exception(error)  # refused: it is forgotten by now; not to be asked: it is due again in a while
         finally:
+            known.asked_at, known.outcome = self._monotonic(), None
             self._rechecks.release()
 
     def _recheck(self, token: str, known: _Known) -> Principal:
