@@ -26,12 +26,15 @@ class RefreshLimits:
 
     `unknown_key`: least time between two fetches that unknown key ids cause; `no_keys`: the same while not
     one key is known; `max_age`: older keys are renewed in the background, which is how the withdrawal of
-    a key is noticed.
+    a key is noticed. `places`: threads that may fetch, or wait for a fetch, at once; one more waits for a place
+    until the fetch is `patience` old: a provider that hangs must not hold the threads that serve others.
     """
 
     unknown_key: float = 10.0
     no_keys: float = 1.0
     max_age: float = 300.0
+    places: int = 8
+    patience: float = 0.25
 
 
 class ProviderKeys:
@@ -60,7 +63,9 @@ class ProviderKeys:
         self._attempts = 0
         self._attempted_at = float("-inf")
         self._renew_at = float("inf")
+        self._slow_from = float("inf")
         self._flight = threading.Lock()
+        self._places = threading.BoundedSemaphore(limits.places)
 
     def find(self, key_id: str | None) -> Key:
         """Return the key with this id; without an id, the provider's only key.
@@ -73,7 +78,7 @@ class ProviderKeys:
         self.renew_if_old()
         key = self._select(key_id)
         if key is None and (key_id is not None or not self._keys):
-            self._refresh(seen=self._attempts)
+            self._refresh_in_turn(seen=self._attempts)
             key = self._select(key_id)
         if key is not None:
             return key
@@ -98,18 +103,30 @@ class ProviderKeys:
             return keys.get(key_id)
         return next(iter(keys.values())) if len(keys) == 1 else None
 
+    def _refresh_in_turn(self, *, seen: int) -> None:
+        """Refresh, or wait for the one that is under way. Unavailable when too many wait for a slow one already."""
+        patience = min(self._limits.patience, self._slow_from - self._monotonic())
+        if not self._places.acquire(timeout=max(0.0, patience)):
+            raise Unavailable("The identity provider is slow to give its keys: try again shortly.")
+        try:
+            self._refresh(seen=seen)
+        finally:
+            self._places.release()
+
     def _refresh(self, *, seen: int) -> None:
         """Fetch the keys, unless somebody did so since `seen`, or it was tried a moment ago."""
         with self._flight:
             pause = self._limits.unknown_key if self._keys else self._limits.no_keys
             if self._attempts != seen or self._monotonic() - self._attempted_at < pause:
                 return
+            self._slow_from = self._monotonic() + self._limits.patience
             try:
                 self._install(self._fetch(self._jwks_address()))
             except FetchFailed as error:
                 self._failed = True
                 log.warning("The keys of an identity provider could not be fetched: %s", error)
             finally:
+                self._slow_from = float("inf")
                 self._attempts += 1
                 self._attempted_at = self._monotonic()
 

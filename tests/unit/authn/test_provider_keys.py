@@ -1,4 +1,5 @@
 import threading
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 
@@ -226,3 +227,31 @@ def test_of_two_keys_with_one_id_the_first_is_kept() -> None:
 
     assert len(found) == 1
     assert found["k"].as_dict(private=False)["x"] == keys[0].as_dict(private=False)["x"]
+
+
+def test_slow_provider_holds_so_many_threads_and_no_more(idp: FakeIdentityProvider, clock: FakeClock) -> None:
+    is_fetching, may_answer = threading.Event(), threading.Event()
+
+    def slow_fetch(url: str) -> JsonObject:
+        is_fetching.set()
+        assert may_answer.wait(timeout=5)
+        return idp.fetch(url)
+
+    keys = build(slow_fetch, clock, limits=RefreshLimits(places=2, patience=1))
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(str(keys.find("first").kid))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert is_fetching.wait(timeout=5)
+    while keys._places._value > 0:  # the second one is on its way
+        time.sleep(0.01)
+    clock.advance(1)
+
+    with pytest.raises(Unavailable, match="slow to give its keys"):
+        keys.find("first")
+
+    may_answer.set()
+    for thread in threads:
+        thread.join(timeout=5)
+    assert found == ["first", "first"]
+    assert keys.find("first").kid == "first"
