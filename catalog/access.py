@@ -11,11 +11,12 @@ from lakewarden.authz.actions import (
     ViewAction,
     WarehouseAction,
 )
-from lakewarden.authz.interface import Granted, ObjectRef
+from lakewarden.authz.interface import Granted, ObjectRef, T
+from lakewarden.authz.model import is_allowed
 from lakewarden.context import RequestContext
 from lakewarden.errors import LakewardenError, NoSuchNamespace, NoSuchTable, NoSuchView
 from tenants import access as tenants_access
-from tenants.access import granted, warehouse_chain
+from tenants.access import ensure_active, warehouse_chain
 from tenants.models import Warehouse
 
 
@@ -29,8 +30,28 @@ def tabular_chain(tabular: Tabular) -> list[ObjectRef]:
     return [*namespace_chain(tabular.namespace), ObjectRef(kind, str(tabular.id))]
 
 
+def granted(
+    context: RequestContext,
+    target: T,
+    *,
+    chain: list[ObjectRef],
+    action: NamespaceAction | TableAction | ViewAction,
+    hidden: LakewardenError,
+    warehouse: Warehouse,
+) -> Granted[T]:
+    """Authorize what lies in `warehouse`; who may see it is told NoSuchWarehouse while that is inactive."""
+    allowed = tenants_access.granted(
+        context, target, chain=chain, action=action, hidden=hidden, project=warehouse.project
+    )
+    ensure_active(warehouse)
+    return allowed
+
+
 def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> Granted[Warehouse]:
-    return tenants_access.warehouse(context, prefix, action)
+    """An active warehouse; raises NoSuchWarehouse when it is missing, hidden or inactive."""
+    allowed = tenants_access.warehouse(context, prefix, action)
+    ensure_active(allowed.target)
+    return allowed
 
 
 def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceAction) -> Granted[Namespace]:
@@ -40,7 +61,7 @@ def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceActio
     if found is None:
         raise missing
     return granted(
-        context, found, chain=namespace_chain(found), action=action, hidden=missing, project=found.warehouse.project
+        context, found, chain=namespace_chain(found), action=action, hidden=missing, warehouse=found.warehouse
     )
 
 
@@ -70,8 +91,56 @@ def namespace_of_id(context: RequestContext, identifier: UUID, action: Namespace
     if found is None:
         raise missing
     return granted(
+        context, found, chain=namespace_chain(found), action=action, hidden=missing, warehouse=found.warehouse
+    )
+
+
+def namespace_in(
+    context: RequestContext, warehouse_id: str, namespace_id: str, action: NamespaceAction
+) -> Granted[Namespace]:
+    """The namespace of an id in a warehouse, active or not, for the management API.
+
+    Raises NoSuchNamespace when it is missing, hidden or elsewhere.
+    """
+    missing = NoSuchNamespace(f"Namespace does not exist: {namespace_id}")
+    place = _ids(warehouse_id, namespace_id)
+    rows = Namespace.objects.select_related("warehouse__project")
+    found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
+    if found is None:
+        raise missing
+    return tenants_access.granted(
         context, found, chain=namespace_chain(found), action=action, hidden=missing, project=found.warehouse.project
     )
+
+
+def namespace_anywhere(context: RequestContext, namespace_id: str, action: NamespaceAction) -> Granted[Namespace]:
+    """As `namespace_in`, whatever warehouse it lies in."""
+    identifier = _ids(namespace_id, namespace_id)
+    row = (
+        Namespace.objects.filter(id=identifier[0]).values_list("warehouse_id", flat=True).first()
+        if identifier
+        else None
+    )
+    return namespace_in(context, str(row), namespace_id, action)
+
+
+def table_in(context: RequestContext, warehouse_id: str, table_id: str, action: TableAction) -> Granted[Tabular]:
+    """The table of an id in a warehouse. Raises NoSuchTable when it is missing, hidden, a view or elsewhere."""
+    missing = NoSuchTable(f"Table does not exist: {table_id}")
+    return _tabular_in(context, _ids(warehouse_id, table_id), Tabular.Kind.TABLE, action, missing)
+
+
+def view_in(context: RequestContext, warehouse_id: str, view_id: str, action: ViewAction) -> Granted[Tabular]:
+    """The view of an id in a warehouse. Raises NoSuchView when it is missing, hidden, a table or elsewhere."""
+    missing = NoSuchView(f"View does not exist: {view_id}")
+    return _tabular_in(context, _ids(warehouse_id, view_id), Tabular.Kind.VIEW, action, missing)
+
+
+def may_see(context: RequestContext, tabular: Tabular) -> bool:
+    """Whether lists show a table or view, read with its namespace, warehouse and project, to the caller."""
+    is_table = tabular.kind == Tabular.Kind.TABLE
+    held = tenants_access.privileges(context, chain=tabular_chain(tabular), project=tabular.namespace.warehouse.project)
+    return is_allowed(TableAction.INCLUDE_IN_LIST if is_table else ViewAction.INCLUDE_IN_LIST, held)
 
 
 def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
@@ -87,7 +156,7 @@ def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]
         chain=tabular_chain(found),
         action=action,
         hidden=missing,
-        project=found.namespace.warehouse.project,
+        warehouse=found.namespace.warehouse,
     )
 
 
@@ -108,8 +177,37 @@ def _tabular(
         chain=tabular_chain(found),
         action=action,
         hidden=missing,
+        warehouse=found.namespace.warehouse,
+    )
+
+
+def _tabular_in(
+    context: RequestContext,
+    place: tuple[UUID, UUID] | None,
+    kind: Tabular.Kind,
+    action: TableAction | ViewAction,
+    missing: LakewardenError,
+) -> Granted[Tabular]:
+    rows = Tabular.objects.live().select_related("namespace__warehouse__project").filter(kind=kind)
+    found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
+    if found is None:
+        raise missing
+    return tenants_access.granted(
+        context,
+        found,
+        chain=tabular_chain(found),
+        action=action,
+        hidden=missing,
         project=found.namespace.warehouse.project,
     )
+
+
+def _ids(warehouse_id: str, object_id: str) -> tuple[UUID, UUID] | None:
+    """Both as ids; None when one is none, and nothing can be there."""
+    try:
+        return UUID(warehouse_id), UUID(object_id)
+    except ValueError:
+        return None
 
 
 def _warehouse_id(context: RequestContext, prefix: str) -> UUID:

@@ -16,7 +16,7 @@ from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
 from lakewarden.paging import Page
 from management.shapes import Body
-from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants import access
 
 B = TypeVar("B", bound=Body)
 
@@ -73,8 +73,8 @@ class ManagementView(APIView):
 
     @property
     def project_id(self) -> str:
-        """The project that the request is about: `x-project-id`, else the default project."""
-        return self.context.project_id or DEFAULT_PROJECT_ID
+        """The project that the request is about: `x-project-id`, else the default project; raises ProjectIdMissing."""
+        return access.project_id_of(self.context)
 
     @property
     def page(self) -> Page:

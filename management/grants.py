@@ -1,32 +1,37 @@
-"""Who holds what on a warehouse: `GET` and `POST /warehouse/{id}/grants`."""
+"""Who holds what: `…/grants` of every object, the vocabulary of privileges, and all that a principal holds."""
 
-import re
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lakewarden.authz.actions import ObjectType, WarehouseAction
-from lakewarden.authz.model import GRANTABLE, Privilege
+from catalog.services.rights import Identity
+from lakewarden.authz.actions import ObjectType, ProjectAction
+from lakewarden.authz.ledger.members import ROLE_PREFIX, role_principal
+from lakewarden.authz.model import DESCRIPTIONS, GRANTABLE, Privilege
 from lakewarden.context import PrincipalId
 from lakewarden.errors import BadRequest
+from management import identities
 from management.api import ManagementView
-from management.shapes import Body
+from management.grantable import GRANTABLES, Grantable
+from management.pages import token_of
+from management.shapes import Body, Shape
 from tenants import access
 from tenants.services import grants
 from tenants.services.grants import GrantEntry
 
-_USER_ID = re.compile(r"[a-z0-9-]+~.{1,255}")
-_PRIVILEGES = sorted(GRANTABLE[ObjectType.WAREHOUSE])
-_NO_PRIVILEGE = f"{{input!r}} is not a privilege on warehouses: one of {', '.join(_PRIVILEGES)}"
+
+@extend_schema_field(identities.SCHEMA)
+class PrincipalField(serializers.DictField):
+    """The tagged union `{"user": id}` or `{"role": id}`."""
 
 
 class EntryBody(serializers.Serializer[Any]):
-    privilege = serializers.ChoiceField(choices=_PRIVILEGES, error_messages={"invalid_choice": _NO_PRIVILEGE})
-    principal = serializers.DictField()
+    privilege = serializers.CharField()
+    principal = PrincipalField()
 
 
 class GrantsBody(Body):
@@ -34,42 +39,176 @@ class GrantsBody(Body):
     deletes = EntryBody(many=True, default=list)
 
 
-class WarehouseGrants(ManagementView):
-    def get(self, _request: Request, warehouse_id: str) -> Response:
-        """All direct grants, by principal and privilege."""
-        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.READ_GRANTS)
-        return Response({"grants": [_plain(entry) for entry in grants.on_warehouse(granted)]})
+class GrantShape(Shape):
+    privilege = serializers.CharField()
+    principal = PrincipalField()
 
-    def post(self, _request: Request, warehouse_id: str) -> Response:
+
+class GrantsShape(Shape):
+    grants = GrantShape(many=True)
+    next_page_token = serializers.CharField(required=False)
+
+
+class GrantablePrivilegeShape(Shape):
+    privilege = serializers.CharField()
+    allowed = serializers.BooleanField()
+
+
+class GrantablePrivilegesShape(Shape):
+    privileges = GrantablePrivilegeShape(many=True)
+
+
+class PrivilegeShape(Shape):
+    name = serializers.CharField()
+    display_name = serializers.CharField()
+    description = serializers.CharField()
+    category = serializers.CharField()
+    resource_type = serializers.CharField()
+
+
+class PrivilegesShape(Shape):
+    privileges = PrivilegeShape(many=True)
+
+
+class HeldGrantShape(Shape):
+    resource_type = serializers.CharField()
+    resource_id = serializers.CharField()
+    privilege = serializers.CharField()
+
+
+class HeldGrantsShape(Shape):
+    grants = HeldGrantShape(many=True)
+
+
+PRINCIPAL_PARAMETERS = [
+    OpenApiParameter("principalUser", str, description="Only the grants of this user."),
+    OpenApiParameter("principalRole", str, description="Only the grants of this role."),
+]
+
+
+class ObjectGrants(ManagementView):
+    """Grants on one kind of object."""
+
+    kind = cast("Grantable", None)
+
+    @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: GrantsShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """All direct grants, by principal and privilege; who asks for his own needs no right but to see the object."""
+        asked = identities.of_query(self.call.query)
+        page = self.page
+        own = asked is not None and asked.user == self.context.actor.id
+        granted = (self.kind.seen if own else self.kind.read)(self.context, parts)
+        wanted = _principal(asked) if asked else None
+        entries = [entry for entry in grants.on(granted) if wanted in {None, entry.principal}]
+        keyed = [(entry, f"{entry.principal} {entry.privilege}") for entry in entries]
+        following = [pair for pair in keyed if pair[1] > (page.after or "")]
+        shown, last = page.cut(following[: page.limit])
+        told = {"grants": [_plain(entry) for entry in shown], "next_page_token": token_of(last)}
+        return Response(GrantsShape.of(told))
+
+    @extend_schema(request=GrantsBody, responses={204: None})
+    def post(self, _request: Request, **parts: str) -> Response:
         """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
         body = self.body(GrantsBody)
-        writes, deletes = (_entries(body, side) for side in ("writes", "deletes"))
-        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.MANAGE_GRANTS)
-        grants.apply_to_warehouse(granted, writes=writes, deletes=deletes)
+        writes, deletes = (_entries(body, side, self.kind.type) for side in ("writes", "deletes"))
+        grants.apply(self.kind.seen(self.context, parts), writes=writes, deletes=deletes)
         return Response(status=204)
 
 
+class ObjectGrantablePrivileges(ManagementView):
+    """What the caller may grant on one kind of object."""
+
+    kind = cast("Grantable", None)
+
+    @extend_schema(responses={200: GrantablePrivilegesShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """Every privilege that the object knows, and whether the caller may grant it."""
+        found = grants.grantable(self.kind.seen(self.context, parts))
+        privileges = [{"privilege": each.value, "allowed": allowed} for each, allowed in found.items()]
+        return Response(GrantablePrivilegesShape.of({"privileges": privileges}))
+
+
+class Vocabulary(ManagementView):
+    @extend_schema(responses={200: PrivilegesShape})
+    def get(self, _request: Request) -> Response:
+        """Every privilege of every kind of object, described."""
+        told = [
+            {
+                "name": privilege.value,
+                "display_name": privilege.value.replace("_", " ").capitalize(),
+                "description": DESCRIPTIONS[privilege].text,
+                "category": DESCRIPTIONS[privilege].category,
+                "resource_type": kind.value,
+            }
+            for kind, grantable in GRANTABLE.items()
+            for privilege in sorted(grantable)
+        ]
+        return Response(PrivilegesShape.of({"privileges": told}))
+
+
+class HeldGrants(ManagementView):
+    @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: HeldGrantsShape})
+    def get(self, _request: Request) -> Response:
+        """Everything granted directly to a principal in the project: the caller himself, or whom he may ask about."""
+        asked = identities.of_query(self.call.query) or Identity(user=self.context.actor.id)
+        own = asked.user == self.context.actor.id
+        action = ProjectAction.GET_METADATA if own else ProjectAction.READ_GRANTS
+        granted = access.project(self.context, self.project_id, action)
+        told = [
+            {"resource_type": ref.type.value, "resource_id": ref.id, "privilege": privilege.value}
+            for ref, privilege in grants.of(granted, _principal(asked))
+        ]
+        return Response(HeldGrantsShape.of({"grants": told}))
+
+
+def plain_principal(principal: PrincipalId) -> dict[str, str]:
+    if principal.startswith(ROLE_PREFIX):
+        return {"role": principal.removeprefix(ROLE_PREFIX)}
+    return {"user": principal}
+
+
 def _plain(entry: GrantEntry) -> dict[str, Any]:
-    return {"privilege": entry.privilege.value, "principal": {"user": entry.principal}}
+    return {"privilege": entry.privilege.value, "principal": plain_principal(entry.principal)}
 
 
-def _entries(body: GrantsBody, side: str) -> list[GrantEntry]:
+def _entries(body: GrantsBody, side: str, kind: ObjectType) -> list[GrantEntry]:
     return [
-        GrantEntry(_principal(entry["principal"], where=f"{side}[{index}]"), Privilege(entry["privilege"]))
+        GrantEntry(
+            named_principal(entry["principal"], where=f"{side}[{index}].principal"),
+            named_privilege(entry["privilege"], kind, where=f"{side}[{index}].privilege"),
+        )
         for index, entry in enumerate(body.get(side))
     ]
 
 
-def _principal(value: Mapping[str, Any], *, where: str) -> PrincipalId:
-    """A user of the tagged union `{"user": id}` or `{"role": id}`."""
-    if "role" in value:
-        raise BadRequest(f"{where}.principal: roles are not served by this server yet; name a user")
-    user = value.get("user")
-    if set(value) != {"user"} or not isinstance(user, str) or not _USER_ID.fullmatch(user) or not user.isprintable():
-        raise BadRequest(f'{where}.principal: {dict(value)!r} is not {{"user": "<provider>~<subject>"}}')
-    return PrincipalId(user)
+def named_privilege(name: str, kind: ObjectType, *, where: str) -> Privilege:
+    known = sorted(GRANTABLE[kind])
+    if name not in known:
+        raise BadRequest(f"{where}: {name[:80]!r} is not a privilege on a {kind.value}: one of {', '.join(known)}")
+    return Privilege(name)
+
+
+def named_principal(value: object, *, where: str) -> PrincipalId:
+    """Whom `{"user": id}` or `{"role": id}` names."""
+    identity = identities.of_body(value, where=where)
+    if identity is None:
+        raise BadRequest(f'{where}: {{"user": "<provider>~<subject>"}} or {{"role": "<id>"}} is expected')
+    return _principal(identity)
+
+
+def _principal(identity: Identity) -> PrincipalId:
+    return identity.user or role_principal(identity.role)
 
 
 routes = [
-    path("warehouse/<str:warehouse_id>/grants", WarehouseGrants.as_view()),
+    path("grants", HeldGrants.as_view()),
+    path("grants/grantable-privileges", Vocabulary.as_view()),
+    *(
+        route
+        for kind in GRANTABLES
+        for route in (
+            path(f"{kind.path}/grants", ObjectGrants.as_view(kind=kind)),
+            path(f"{kind.path}/grants/grantable-privileges", ObjectGrantablePrivileges.as_view(kind=kind)),
+        )
+    ),
 ]

@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 from django.urls import path
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lakewarden import __version__, config
 from lakewarden.errors import BadRequest
+from lakewarden.tasks.queues import QUEUES
 from management.api import ManagementView
 from management.shapes import Body, Shape
 from tenants.models import User
@@ -19,23 +21,24 @@ from tenants.services import servers
 class InfoShape(Shape):
     server_id = serializers.UUIDField()
     bootstrapped = serializers.BooleanField()
-    default_project_id = serializers.CharField()
+    default_project_id = serializers.CharField(required=False)
     authz_backend = serializers.CharField()
     version = serializers.CharField()
     queues = serializers.ListField(child=serializers.CharField())
 
 
 class Info(ManagementView):
+    @extend_schema(responses={200: InfoShape})
     def get(self, _request: Request) -> Response:
         """Open to every authenticated caller."""
         server = servers.this()
         info = {
             "server_id": server.id,
             "bootstrapped": server.bootstrapped_at is not None,
-            "default_project_id": DEFAULT_PROJECT_ID,
+            "default_project_id": DEFAULT_PROJECT_ID if config.current().server.enable_default_project else None,
             "authz_backend": config.current().authorization.backend,
             "version": __version__,
-            "queues": [],  # none can be configured yet
+            "queues": sorted(QUEUES),
         }
         return Response(InfoShape.of(info))
 
@@ -50,6 +53,7 @@ class BootstrapBody(Body):
 
 
 class Bootstrap(ManagementView):
+    @extend_schema(request=BootstrapBody, responses={204: None})
     def post(self, _request: Request) -> Response:
         """Make the caller the administrator: 204 once, then 400 for everybody."""
         body = self.body(BootstrapBody)

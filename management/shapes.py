@@ -22,7 +22,7 @@ class Kebab(serializers.Serializer[Any]):
 
 
 class Shape(Kebab):
-    """An answer. What is unknown (None) is left out, as the reference does it."""
+    """An answer. What is unknown (None) is left out, as the reference does it; such a field says `required=False`."""
 
     @classmethod
     def of(cls, value: object) -> dict[str, Any]:

@@ -2,8 +2,55 @@
 
 from django.urls import include, path
 
-from management import grants, projects, server, users, warehouses
+from management import (
+    actions,
+    checks,
+    endpoint_statistics,
+    grants,
+    namespaces,
+    openapi,
+    permissions,
+    projects,
+    role_members,
+    role_provisioning,
+    roles,
+    search,
+    server,
+    tabular_search,
+    tabulars,
+    task_queues,
+    tasks,
+    users,
+    warehouse_states,
+    warehouse_statistics,
+    warehouse_storage,
+    warehouses,
+)
 
-routes = [*server.routes, *users.routes, *projects.routes, *warehouses.routes, *grants.routes]
+routes = [
+    *actions.routes,
+    *checks.routes,
+    *endpoint_statistics.routes,
+    *openapi.routes,
+    *server.routes,
+    *users.routes,
+    *role_provisioning.routes,  # before `role/<id>`
+    *roles.routes,
+    *role_members.routes,
+    *search.routes,
+    *projects.routes,
+    *warehouses.routes,
+    *warehouse_states.routes,
+    *warehouse_storage.routes,
+    *warehouse_statistics.routes,
+    *grants.routes,
+    *permissions.routes,
+    *namespaces.routes,
+    *tabulars.routes,
+    *tabular_search.routes,
+    *tasks.routes,
+    *task_queues.routes,
+]
+routes += projects.late_routes
 
 urlpatterns = [path("v1/", include(routes)), *routes]

@@ -1,63 +1,138 @@
-"""The caller as a user: `GET /whoami`, and `POST /user`, which puts him into the server's list of users."""
+"""Users of the server: `GET /whoami`, `POST`/`GET /user`, `GET`/`PUT`/`DELETE /user/{id}` and the roles of one."""
 
 from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lakewarden.errors import AlreadyExists, BadRequest
+from lakewarden.authz.actions import ProjectAction, ServerAction, UserAction
+from lakewarden.context import Actor
 from management.api import ManagementView
+from management.pages import PAGE_PARAMETERS, text_filter, token_of
+from management.roles import RoleListShape
 from management.shapes import Body, Shape
+from tenants import access
 from tenants.models import User
-from tenants.services import users
+from tenants.services import role_members, user_removal, users
+
+_NAME = OpenApiParameter("name", str, description="Only users whose name holds this, without regard to case.")
 
 
 class UserShape(Shape):
     id = serializers.CharField()
     name = serializers.CharField()
-    email = serializers.CharField()
-    user_type = serializers.CharField()
+    email = serializers.CharField(allow_null=True, required=False)
+    user_type = serializers.ChoiceField(choices=User.Type.choices)
     created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    last_updated_with = serializers.CharField()
+    updated_at = serializers.DateTimeField(allow_null=True, required=False)
+    last_updated_with = serializers.ChoiceField(choices=User.UpdatedWith.choices)
+
+
+class WhoAmIShape(UserShape):
+    is_instance_admin = serializers.BooleanField()
+
+
+class UserListShape(Shape):
+    users = UserShape(many=True)
+    next_page_token = serializers.CharField(allow_null=True, required=False)
 
 
 class WhoAmI(ManagementView):
+    @extend_schema(responses={200: WhoAmIShape})
     def get(self, _request: Request) -> Response:
-        """The caller's own row, made at first sight."""
-        return Response(UserShape.of(users.provision(self.context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)))
+        """The caller's own row, made at first sight. Raises Forbidden for a deleted user."""
+        user = users.ensure_not_deleted(users.provision(self.context, seen_by=User.UpdatedWith.CREATE_ENDPOINT))
+        is_admin = access.is_server_administrator(self.context)
+        return Response({**UserShape.of(user), "is-instance-admin": is_admin})
 
 
 class UserBody(Body):
-    id = serializers.CharField(required=False)
-    name = serializers.CharField(required=False)
-    email = serializers.CharField(required=False)
-    user_type = serializers.CharField(required=False)
+    id = serializers.CharField(required=False, trim_whitespace=False)
+    name = serializers.CharField(required=False, trim_whitespace=False)
+    email = serializers.CharField(required=False, trim_whitespace=False)
+    user_type = serializers.ChoiceField(choices=User.Type.choices, required=False)
     update_if_exists = serializers.BooleanField(default=False)
 
 
 class Users(ManagementView):
-    def post(self, _request: Request) -> Response:
-        """Self-service, described by the token: 201 for a new user, 200 for one that was brought up to date.
+    @extend_schema(responses={200: UserListShape}, parameters=[_NAME, *PAGE_PARAMETERS])
+    def get(self, _request: Request) -> Response:
+        """The server's users by id."""
+        granted = access.server(self.context, ServerAction.LIST_USERS)
+        found, following = users.listed(granted, self.page, name=text_filter(self.call, "name"))
+        return Response(UserListShape.of({"users": found, "next_page_token": token_of(following)}))
 
-        Raises AlreadyExists for a known user without `update-if-exists`, BadRequest for a description of anybody else.
+    @extend_schema(request=UserBody, responses={200: UserShape, 201: UserShape})
+    def post(self, _request: Request) -> Response:
+        """201 for a new user, 200 for one that was brought up to date: the caller himself, described by his token
+        and the body; or, for an administrator, the user of the `id`, with `name` and `user-type`.
         """
         body = self.body(UserBody)
-        actor = self.context.actor
-        if body.get("id", actor.id) != actor.id or any(body.get(name) for name in ("name", "email", "user_type")):
-            raise BadRequest(
-                "Describing users is not served by this server yet: send {} with the user's own token; "
-                "name, email and type are taken from it"
+        identifier, update = body.get("id", self.context.actor.id), body.get("update_if_exists")
+        if identifier == self.context.actor.id:
+            told = {"name": body.get("name"), "email": body.get("email"), "kind": body.get("user_type")}
+            user, is_new = users.register_self(self.context, **told, update=update)
+        else:
+            described = Actor(
+                users.user_id(identifier),
+                name=users.required(body.get("name"), member="name"),
+                email=body.get("email"),
+                kind=users.required(body.get("user_type"), member="user-type"),
             )
-        user, is_new = users.register(actor, self.context)
-        if not is_new and not body.get("update_if_exists"):
-            raise AlreadyExists(f"The user {actor.id} exists already: send 'update-if-exists': true to refresh it")
-        if not is_new:
-            user = users.refresh(actor, self.context)
+            granted = access.server(self.context, ServerAction.PROVISION_USERS)
+            user, is_new = users.make_known(granted, described, update=update)
         return Response(UserShape.of(user), status=201 if is_new else 200)
+
+
+class RewriteBody(Body):
+    name = serializers.CharField(trim_whitespace=False)
+    email = serializers.CharField(required=False, trim_whitespace=False)
+    user_type = serializers.ChoiceField(choices=User.Type.choices)
+
+
+class OneUser(ManagementView):
+    @extend_schema(responses={200: UserShape})
+    def get(self, _request: Request, user_id: str) -> Response:
+        return Response(UserShape.of(access.user(self.context, user_id, UserAction.READ).target))
+
+    @extend_schema(request=RewriteBody, responses={200: UserShape})
+    def put(self, _request: Request, user_id: str) -> Response:
+        """Replace all that is known of the user: without `email` it is removed."""
+        body = self.body(RewriteBody)
+        granted = access.user(self.context, user_id, UserAction.UPDATE)
+        user = users.rewrite(granted, name=body.get("name"), email=body.get("email"), kind=body.get("user_type"))
+        return Response(UserShape.of(user))
+
+    @extend_schema(responses={204: None})
+    def delete(self, _request: Request, user_id: str) -> Response:
+        """Forget the user with all his rights; only an administrator's `POST /user` makes him known again."""
+        user_removal.delete(access.user(self.context, user_id, UserAction.DELETE))
+        return Response(status=204)
+
+
+class UserRoles(ManagementView):
+    """The roles of the request's project that a user was put into, directly; those of his token are not among them."""
+
+    transitive = False
+
+    @extend_schema(responses={200: RoleListShape}, parameters=PAGE_PARAMETERS)
+    def get(self, _request: Request, user_id: str) -> Response:
+        """Told to himself, and to whoever may list the project's roles."""
+        if user_id == self.context.actor.id:
+            found, following = role_members.own_roles(
+                self.context, self.page, project_id=self.project_id, transitive=self.transitive
+            )
+        else:
+            granted = access.project(self.context, self.project_id, ProjectAction.LIST_ROLES)
+            found, following = role_members.roles_of_user(granted, user_id, self.page, transitive=self.transitive)
+        return Response(RoleListShape.of({"roles": found, "next_page_token": token_of(following)}))
 
 
 routes = [
     path("whoami", WhoAmI.as_view()),
     path("user", Users.as_view()),
+    path("user/<str:user_id>", OneUser.as_view()),
+    path("user/<str:user_id>/roles", UserRoles.as_view()),
+    path("user/<str:user_id>/roles/transitive", UserRoles.as_view(transitive=True)),
 ]

@@ -1,23 +1,31 @@
-"""Warehouses: `POST /warehouse`, `GET /warehouse`, `GET /warehouse/{id}`."""
+"""Warehouses: created (or only tried out), listed, read, deleted."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.services import warehouse_deletion
 from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest
-from lakewarden.storage.profiles import parse_profile
+from lakewarden.paging import Page, next_token
 from management.api import ManagementView
 from management.shapes import Body, Shape
+from management.warehouse_reports import ReportShape, told
 from tenants import access
 from tenants.models import Warehouse
-from tenants.services import warehouses
+from tenants.services import warehouse_validation, warehouses
+from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
 HARD: dict[str, Any] = {"type": "hard"}
+PAGING = [
+    OpenApiParameter("pageToken", str, description="`next-page-token` of the page before."),
+    OpenApiParameter("pageSize", int, description="How many at most; without it everything."),
+]
 
 
 class WarehouseShape(Shape):
@@ -26,60 +34,120 @@ class WarehouseShape(Shape):
     name = serializers.CharField()
     project_id = serializers.CharField()
     status = serializers.CharField()
+    protected = serializers.BooleanField(source="is_protected")
     storage_profile = serializers.JSONField()
+    storage_credential_type = serializers.CharField(required=False, help_text="Local storage has no credential.")
     delete_profile = serializers.JSONField()
-    updated_at = serializers.DateTimeField()
+    allowed_format_versions = serializers.ListField(child=serializers.IntegerField())
+    default_format_version = serializers.IntegerField(required=False)
+    managed_by = serializers.CharField()
+    updated_at = serializers.DateTimeField(required=False)
+
+
+class WarehouseListShape(Shape):
+    warehouses = WarehouseShape(many=True)
+    next_page_token = serializers.CharField(required=False)
 
 
 class WarehouseBody(Body):
-    not_served = {"allowed-format-versions": None, "default-format-version": None, "managed-by": None}
-
     warehouse_name = serializers.CharField(trim_whitespace=False)
     storage_profile = serializers.DictField()
     storage_credential = serializers.DictField(required=False)
     delete_profile = serializers.DictField(default=HARD)
+    allowed_format_versions = serializers.ListField(child=serializers.IntegerField(), required=False)
+    default_format_version = serializers.IntegerField(required=False)
+    managed_by = serializers.CharField(required=False)
     project_id = serializers.CharField(required=False)
 
+    @property
+    def spec(self) -> WarehouseSpec:
+        return WarehouseSpec(
+            name=self.get("warehouse_name"),
+            storage=StorageSpec(self.get("storage_profile"), self.get("storage_credential")),
+            allowed_format_versions=self.get("allowed_format_versions"),
+            default_format_version=self.get("default_format_version"),
+            managed_by=self.get("managed_by"),
+        )
 
-class Warehouses(ManagementView):
+
+class WarehouseCreation(ManagementView):
+    """What creating a warehouse and trying that out have in common."""
+
+    def _project_of(self, body: WarehouseBody) -> str:
+        """The header wins; `project-id` is the old way to name the project."""
+        return self.context.project_id or body.get("project_id") or self.project_id
+
+
+class Warehouses(WarehouseCreation):
+    @extend_schema(
+        request=None,
+        responses={200: WarehouseListShape},
+        parameters=[
+            OpenApiParameter("warehouseStatus", str, many=True, description="`active` (when not said), `inactive`."),
+            OpenApiParameter("projectId", str, deprecated=True, description="Send `x-project-id` instead."),
+            *PAGING,
+        ],
+    )
     def get(self, request: Request) -> Response:
-        """The project's warehouses by name; `projectId` is the old way to name the project."""
+        """The project's warehouses that the caller may see, by name; all of them, unless a page is asked for."""
         project_id = self.context.project_id or self.call.query.get("projectId") or self.project_id
+        page = Page.parse(self.call.query)
         granted = access.project(self.context, project_id, ProjectAction.LIST_WAREHOUSES)
         wanted = _statuses(request.query_params.getlist("warehouseStatus"))
-        found = [warehouse for warehouse in warehouses.in_project(granted) if warehouse.status in wanted]
-        return Response({"warehouses": [WarehouseShape.of(warehouse) for warehouse in found]})
+        found, last = warehouses.visible(granted, page, statuses=wanted)
+        more = {} if last is None else {"next-page-token": next_token(last)}
+        return Response({"warehouses": [WarehouseShape.of(warehouse) for warehouse in found], **more})
 
+    @extend_schema(request=WarehouseBody, responses={201: WarehouseShape})
     def post(self, _request: Request) -> Response:
         """Prove the storage and create the warehouse; the whole of it is the answer.
 
-        Raises BadRequest for a profile or credential that this server cannot use, and as `warehouses.create` does.
+        Raises BadRequest for a profile or credential that this server cannot use, and as
+        `warehouses.create_validated` does.
         """
         body = self.body(WarehouseBody)
-        profile = parse_profile(body.get("storage_profile"))
-        if body.get("storage_credential") is not None:
-            raise BadRequest(f"storage-credential: storage of the type {profile.type!r} has none; leave it out")
-        delete_profile = _delete_profile(body.get("delete_profile"))
-        project_id = self.context.project_id or body.get("project_id") or self.project_id
-        granted = access.project(self.context, project_id, ProjectAction.CREATE_WAREHOUSE)
-        warehouse = warehouses.create(
-            granted, body.get("warehouse_name"), profile=profile, delete_profile=delete_profile
-        )
+        profile = delete_profile(body.get("delete_profile"))
+        granted = access.project(self.context, self._project_of(body), ProjectAction.CREATE_WAREHOUSE)
+        warehouse = warehouses.create_validated(granted, body.spec, delete_profile=profile)
         return Response(WarehouseShape.of(warehouse), status=201)
 
 
+class WarehouseCreationValidation(WarehouseCreation):
+    @extend_schema(request=WarehouseBody, responses={200: ReportShape})
+    def post(self, _request: Request) -> Response:
+        """Make all checks of a creation and tell how they went; nothing is created. A failed check is no error."""
+        body = self.body(WarehouseBody)
+        delete_profile(body.get("delete_profile"))
+        granted = access.project(self.context, self._project_of(body), ProjectAction.CREATE_WAREHOUSE)
+        return Response(told(warehouse_validation.of_creation(granted, body.spec, dry=True).report))
+
+
 class OneWarehouse(ManagementView):
+    @extend_schema(request=None, responses={200: WarehouseShape})
     def get(self, _request: Request, warehouse_id: str) -> Response:
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_METADATA)
         return Response(WarehouseShape.of(granted.target))
 
+    @extend_schema(
+        request=None,
+        responses={204: None},
+        parameters=[OpenApiParameter("force", bool, description="Only `false` is served yet.")],
+    )
+    def delete(self, _request: Request, warehouse_id: str) -> Response:
+        """Delete an empty, unprotected warehouse; its files stay."""
+        if self.call.flag("force"):
+            raise BadRequest("force=true is not served by this server yet: lift the protection first, then delete")
+        warehouse_deletion.delete(access.warehouse(self.context, warehouse_id, WarehouseAction.DELETE))
+        return Response(status=204)
 
-def _delete_profile(value: Mapping[str, Any]) -> dict[str, Any]:
+
+def delete_profile(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The delete profile of a body; raises BadRequest for one that is not served."""
     if value == HARD:
         return HARD
     if value.get("type") == "soft":
         raise BadRequest('delete-profile: soft deletion is not served by this server yet; use {"type": "hard"}')
-    raise BadRequest(f'delete-profile: {dict(value)!r} is not known; use {{"type": "hard"}}')
+    raise BadRequest(f'delete-profile: {str(dict(value))[:200]} is not known; use {{"type": "hard"}}')
 
 
 def _statuses(names: list[str]) -> set[str]:
@@ -87,12 +155,14 @@ def _statuses(names: list[str]) -> set[str]:
     known = set(Warehouse.Status.values)
     if unknown := set(names) - known:
         raise BadRequest(
-            f"Invalid query parameter warehouseStatus={min(unknown)!r}: one of {', '.join(sorted(known))} is expected"
+            f"Invalid query parameter warehouseStatus={min(unknown)[:80]!r}: "
+            f"one of {', '.join(sorted(known))} is expected"
         )
     return set(names) or {Warehouse.Status.ACTIVE.value}
 
 
 routes = [
     path("warehouse", Warehouses.as_view()),
+    path("warehouse-creation-validation", WarehouseCreationValidation.as_view()),
     path("warehouse/<str:warehouse_id>", OneWarehouse.as_view()),
 ]

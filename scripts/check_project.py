@@ -33,9 +33,15 @@ def _lock() -> list[str]:
 
 
 def _reference() -> list[str]:
-    if write_reference.PAGE.read_text(encoding="utf-8") == write_reference.configuration():
-        return []
-    return ["docs/reference/configuration.md is not current: run `python -m scripts.write_reference`"]
+    pages = {
+        write_reference.PAGE: write_reference.configuration,
+        write_reference.MANAGEMENT_API: write_reference.management_api,
+    }
+    return [
+        f"{page.relative_to(ROOT)} is not current: run `python -m scripts.write_reference`"
+        for page, made in pages.items()
+        if not page.is_file() or page.read_text(encoding="utf-8") != made()
+    ]
 
 
 def _package_in_platform() -> list[str]:

@@ -1,15 +1,19 @@
 """Writes the reference pages that are generated from the code; `check_project` checks that they are current."""
 
+import os
 from pathlib import Path
 from typing import get_args, get_origin
 
+import django
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lakewarden.config import PREFIX, Config
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "configuration.md"
+REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+PAGE = REFERENCE / "configuration.md"
+MANAGEMENT_API = REFERENCE / "management-api.yaml"
 HEAD = """# Configuration
 
 Everything is set by environment variables. Names are matched without case; unknown names and wrong values refuse to
@@ -24,6 +28,15 @@ start. Lists are separated by commas. `<ID>` is the id of an OIDC provider (`oid
 def configuration() -> str:
     """The page of all settings."""
     return HEAD + "\n".join(_rows(Config, PREFIX)) + "\n"
+
+
+def management_api() -> str:
+    """The OpenAPI document of the management API. Raises IncompleteDocument that lists what the code does not say."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
+    django.setup()
+    from management import openapi  # noqa: PLC0415 it needs Django's settings
+
+    return openapi.as_yaml()
 
 
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:
@@ -58,3 +71,4 @@ def _default(field: FieldInfo) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(configuration(), encoding="utf-8")
+    MANAGEMENT_API.write_text(management_api(), encoding="utf-8")

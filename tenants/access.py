@@ -36,6 +36,8 @@ from tenants.models.project import DEFAULT_PROJECT_ID, PROJECT_ID
 SERVER = ObjectRef(ObjectType.SERVER, "server")
 _OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
 """What everybody may do to himself."""
+_NOBODY = Subject(PrincipalId(""))
+"""A deleted user: whatever was granted to his id since, he holds nothing."""
 
 
 def default_project_id() -> str:
@@ -87,12 +89,19 @@ def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Proj
     )
 
 
+def subject_of(principal: PrincipalId) -> Subject:
+    """Somebody else whose privileges are asked about; what roles a user's next token will name is not known."""
+    return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Subject(principal)
+
+
 def _subject(context: RequestContext, project_id: str | None) -> Subject:
     """Whose privileges count: the caller's, or those of the role that he acts as.
 
     Raises BadRequest for a role that is nowhere, Forbidden for one that the caller is not in.
     """
     actor = context.actor
+    if User.objects.filter(id=actor.id, deleted_at__isnull=False).exists():
+        return _NOBODY
     if actor.assumed_role is None:
         # a role of a project says nothing about the server
         return Subject(actor.id, token_roles(context, project_id) if project_id else ())
@@ -166,12 +175,17 @@ def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[U
     if found is None:
         raise missing
     held_here = privileges(context, chain=[SERVER], project=None)
-    is_self = found.id == context.actor.id
-    if is_allowed(action, held_here) or (is_self and action in _OWN_ACTIONS):
-        return Granted(found, context, held_here)
-    if is_self:
-        raise Forbidden(f"Not allowed: {action.value} on a user needs the privilege {wording(action)} on the server")
-    raise missing
+    if found.id != context.actor.id:
+        return authorize(context, found, held_here, chain=[SERVER], action=action, hidden=missing)
+    if action in _OWN_ACTIONS:
+        return Granted(found, context, held_here, (SERVER,))
+    refused = Forbidden(f"Not allowed: {action.value} on yourself needs the privilege {wording(action)} on the server")
+    return authorize(context, found, held_here, chain=[SERVER], action=action, hidden=refused)
+
+
+def user_actions(held: frozenset[Privilege], *, is_self: bool) -> list[UserAction]:
+    """What somebody who holds `held` on the server may do to a user; `is_self`: to himself."""
+    return [action for action in UserAction if is_allowed(action, held) or (is_self and action in _OWN_ACTIONS)]
 
 
 def visible_projects(context: RequestContext) -> list[Project]:
@@ -181,9 +195,7 @@ def visible_projects(context: RequestContext) -> list[Project]:
         principals = [context.actor.id, *token_roles(context, None)]
         candidates = candidates.filter(id__in=grants.projects_of(principals))
     return [
-        each
-        for each in candidates
-        if Privilege.SEE in privileges(context, chain=project_chain(each.id), project=each)
+        each for each in candidates if Privilege.SEE in privileges(context, chain=project_chain(each.id), project=each)
     ]
 
 

@@ -14,7 +14,6 @@ from lakewarden.http.responses import json_bytes
 from lakewarden.idempotency.records import LIFETIME_ISO
 from tenants import access
 from tenants.models import User
-from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
 
@@ -31,7 +30,7 @@ class ConfigEndpoint(Endpoint):
         if not name:
             raise BadRequest("The query parameter `warehouse` is missing: it names the warehouse to connect to")
         if not separator:
-            project = request.context.project_id or DEFAULT_PROJECT_ID
+            project = access.project_id_of(request.context)
         granted = access.warehouse_named(request.context, name, WarehouseAction.GET_CONFIG, project_id=project)
         return json_bytes(config_body(granted.target.id, base_uri=request.base_uri, capabilities=self.capabilities))
 

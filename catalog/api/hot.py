@@ -21,7 +21,7 @@ from catalog.models.namespace import path_key
 from catalog.refs import SEPARATOR
 from catalog.services import lookups
 from catalog.services.recent import RECENT
-from lakewarden import backends
+from lakewarden import backends, config
 from lakewarden.authz.actions import Action, NamespaceAction, TableAction, ViewAction, WarehouseAction
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.model import is_allowed
@@ -34,6 +34,7 @@ from lakewarden.http.request import assumed_role, base_uri_of, clean_request_id
 from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip
 from lakewarden.names import match_key
 from lakewarden.paging import Page
+from lakewarden.usage.counts import COUNTS
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
@@ -43,6 +44,16 @@ _TABLES = re.compile(_PREFIX + rb"/([^/]+)/tables")
 _NAMESPACE = re.compile(_PREFIX + rb"/([^/]+)")
 _NAMESPACES = re.compile(_PREFIX)
 _CONFIG = b"/catalog/v1/config"
+_NAMESPACE_PATH = "/catalog/v1/{prefix}/namespaces/{namespace}"
+_PATHS = {
+    "table": _NAMESPACE_PATH + "/tables/{table}",
+    "view": _NAMESPACE_PATH + "/views/{view}",
+    "tables": _NAMESPACE_PATH + "/tables",
+    "namespace": _NAMESPACE_PATH,
+    "namespaces": "/catalog/v1/{prefix}/namespaces",
+    "config": "/catalog/v1/config",
+}
+_LABELS = {(kind, method): f"{method} {path}" for kind, path in _PATHS.items() for method in ("GET", "HEAD")}
 _PROJECT_HEADERS = {b"x-project-id", b"x-project-ident"}
 _NAMES_BETWEEN = "\x1f"  # no name holds it
 
@@ -62,8 +73,10 @@ async def tabular(request: HotRequest) -> Answer | None:
     if not _may(caller, str(identifier), Epoch(project, epoch), action):
         return None
     if request.method == "HEAD":
-        return 204, [_request_id(request)], b""
-    return _table_answer(request, identifier, version)
+        answer: Answer | None = (204, [_request_id(request)], b"")
+    else:
+        answer = _table_answer(request, identifier, version)
+    return _counted(answer, kind, request, project, key[0])
 
 
 async def namespace(request: HotRequest) -> Answer | None:
@@ -79,8 +92,10 @@ async def namespace(request: HotRequest) -> Answer | None:
     if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.GET_METADATA):
         return None
     if request.method == "HEAD":
-        return 204, [_request_id(request)], b""
-    return _compressed(request, namespace_body(path, properties))
+        answer: Answer = (204, [_request_id(request)], b"")
+    else:
+        answer = _compressed(request, namespace_body(path, properties))
+    return _counted(answer, "namespace", request, project, key[0])
 
 
 async def tables(request: HotRequest) -> Answer | None:
@@ -95,7 +110,8 @@ async def tables(request: HotRequest) -> Answer | None:
     identifier, path, project, epoch, names = row
     if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_TABLES):
         return None
-    return _compressed(request, identifiers_body(path, *_cut(page, names)))
+    answer = _compressed(request, identifiers_body(path, *_cut(page, names)))
+    return _counted(answer, "tables", request, project, key[0])
 
 
 async def namespaces(request: HotRequest) -> Answer | None:
@@ -115,7 +131,15 @@ async def namespaces(request: HotRequest) -> Answer | None:
     if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_NAMESPACES):
         return None
     shown, last = _cut(page, names)
-    return _compressed(request, namespaces_body([[name] for name in shown], last))
+    answer = _compressed(request, namespaces_body([[name] for name in shown], last))
+    return _counted(answer, "namespaces", request, project, identifier)
+
+
+def _counted(answer: Answer | None, kind: str, request: HotRequest, project: str, warehouse_id: UUID) -> Answer | None:
+    """Count the call as `http.observation` does those of Django; None will be one of those."""
+    if answer is not None:
+        COUNTS.add(_LABELS[kind, request.method], answer[0], project_id=project, warehouse_id=warehouse_id)
+    return answer
 
 
 def _page(request: HotRequest) -> Page | None:
@@ -148,7 +172,7 @@ def _compressed(request: HotRequest, body: bytes) -> Answer:
 
 
 @lru_cache(maxsize=10_000)
-def _tabular_key(path: bytes) -> tuple[str, Key] | None:
+def _tabular_key(path: bytes) -> tuple[str, tuple[UUID, str, str]] | None:
     """Kind, and (warehouse id, path key, name key), of a table's or view's URL; None when it is none."""
     found = _TABULAR.fullmatch(path)
     place = _place(found.group(1), found.group(2)) if found else None
@@ -159,13 +183,13 @@ def _tabular_key(path: bytes) -> tuple[str, Key] | None:
 
 
 @lru_cache(maxsize=10_000)
-def _namespace_key(route: re.Pattern[bytes], path: bytes) -> Key | None:
+def _namespace_key(route: re.Pattern[bytes], path: bytes) -> tuple[UUID, str] | None:
     """(warehouse id, path key) of a URL that is one of `route`, or None when it is none."""
     found = route.fullmatch(path)
     return _place(found.group(1), found.group(2)) if found and path.isascii() else None
 
 
-def _place(prefix: bytes, names: bytes) -> Key | None:
+def _place(prefix: bytes, names: bytes) -> tuple[UUID, str] | None:
     path = unquote_plus(names.decode("latin-1"))
     try:
         return None if "\x00" in path else (UUID(prefix.decode()), path_key(path.split(SEPARATOR)))
@@ -214,7 +238,8 @@ def config_route(capabilities: list[str]) -> HotRoute:
         except LakewardenError:
             return None
         body = config_body(identifier, base_uri=base_uri, capabilities=capabilities)
-        return 200, [(b"content-type", b"application/json"), _length(body), _request_id(request)], body
+        answer = 200, [(b"content-type", b"application/json"), _length(body), _request_id(request)], body
+        return _counted(answer, "config", request, project, identifier)
 
     return config
 
@@ -227,7 +252,9 @@ def _warehouse_key(query: bytes) -> Key | None:
     project_id, separator, name = asked["warehouse"][0].rpartition("/")
     if not name or "\x00" in project_id or "\x00" in name:
         return None
-    return project_id if separator else DEFAULT_PROJECT_ID, match_key(name)
+    if separator:
+        return project_id, match_key(name)
+    return (DEFAULT_PROJECT_ID, match_key(name)) if config.current().server.enable_default_project else None
 
 
 def _caller(request: HotRequest) -> Caller | None:

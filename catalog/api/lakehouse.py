@@ -29,7 +29,6 @@ from lakewarden.idempotency.records import LIFETIME_ISO
 from lakewarden.paging import Page, next_token
 from tenants import access as tenants_access
 from tenants.models import User
-from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
 PAGE_SIZE = "100"
@@ -104,7 +103,7 @@ def _warehouse_id(context: RequestContext, path: dict[str, str]) -> str:
     if "project" in path:
         project, name = path["project"], path["warehouse"]
     elif not separator:
-        project = context.project_id or DEFAULT_PROJECT_ID
+        project = tenants_access.project_id_of(context)
     granted = tenants_access.warehouse_named(context, name, WarehouseAction.USE, project_id=project)
     return str(granted.target.id)
 

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.replay import CatalogMutation, namespace_again
-from catalog.api.shapes import CreateNamespace, UpdateProperties, namespace_body, namespaces_body
+from catalog.api.shapes import CreateNamespace, UpdateProperties, asked_details, namespace_body, namespaces_body
 from catalog.models import Namespace
 from catalog.refs import NamespaceRef
 from catalog.services import namespaces
@@ -25,11 +25,12 @@ class NamespacesEndpoint(CatalogMutation):
         parent = request.query.get("parent")
         if parent:
             above = self._parent(request, prefix, parent)
-            paths, last = namespaces.children(above, page)
+            found, last = namespaces.children(above, page)
         else:
             top = access.warehouse(request.context, prefix, WarehouseAction.LIST_NAMESPACES)
-            paths, last = namespaces.children(top, page)
-        return json_bytes(namespaces_body(paths, last))
+            found, last = namespaces.children(top, page)
+        extra = asked_details(request, found, uuids="namespace-uuids")
+        return json_bytes(namespaces_body([each.path for each in found], last, extra))
 
     def _parent(self, request: ApiRequest, prefix: str, parent: str) -> Granted[Namespace]:
         """Java and PyIceberg encode the parent twice, as a path and again as a query; others once."""
@@ -60,7 +61,8 @@ class NamespaceEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         ref = NamespaceRef.parse(prefix, namespace)
         found = access.namespace(request.context, ref, NamespaceAction.GET_METADATA).target
-        return json_bytes(namespace_body(found.path, found.properties))
+        extra = {"namespace-uuid": found.id} if request.flag("returnUuid") else {}
+        return json_bytes(namespace_body(found.path, found.properties, extra))
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         access.namespace(request.context, NamespaceRef.parse(prefix, namespace), NamespaceAction.GET_METADATA)

@@ -6,9 +6,10 @@ from catalog import access
 from catalog.api import etags
 from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored, tagged
 from catalog.api.replay import CatalogMutation, stored_again
-from catalog.api.shapes import Identifier, MetricsReport, Register, Rename, identifiers_body
+from catalog.api.shapes import Identifier, MetricsReport, Register, Rename, asked_details, identifiers_body
 from catalog.documents import unpacked
 from catalog.models import Tabular
+from catalog.models.tabular import ListedTabular
 from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import metrics, tables, tabulars
 from catalog.services.pointer import load
@@ -27,7 +28,7 @@ class TablesEndpoint(CatalogMutation):
         page = Page.parse(request.query)
         ref = NamespaceRef.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.LIST_TABLES)
-        return identifiers(granted.target.path, *tabulars.names(granted, Tabular.Kind.TABLE, page))
+        return identifiers(request, granted.target.path, *tabulars.listed(granted, Tabular.Kind.TABLE, page))
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(CreateTable)
@@ -117,5 +118,6 @@ def table_ref(prefix: str, identifier: Identifier) -> TabularRef:
     return TabularRef(NamespaceRef(prefix, tuple(identifier.namespace)), identifier.name)
 
 
-def identifiers(path: list[str], names: list[str], last: str | None) -> HttpResponse:
-    return json_bytes(identifiers_body(path, names, last))
+def identifiers(request: ApiRequest, path: list[str], listed: list[ListedTabular], last: str | None) -> HttpResponse:
+    extra = asked_details(request, listed, uuids="table-uuids")
+    return json_bytes(identifiers_body(path, [each.name for each in listed], last, extra))

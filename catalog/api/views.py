@@ -24,7 +24,7 @@ class ViewsEndpoint(CatalogMutation):
         page = Page.parse(request.query)
         ref = NamespaceRef.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.LIST_VIEWS)
-        return identifiers(granted.target.path, *tabulars.names(granted, Tabular.Kind.VIEW, page))
+        return identifiers(request, granted.target.path, *tabulars.listed(granted, Tabular.Kind.VIEW, page))
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(CreateView)

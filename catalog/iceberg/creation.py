@@ -67,7 +67,9 @@ def empty_table(format_version: int, *, uuid: str) -> Members:
     return {name: wire.dump(each) for name, each in document.items()}
 
 
-def new_table(request: Json, *, uuid: str, location: str, now_ms: int) -> TableDraft:
+def new_table(
+    request: Json, *, uuid: str, location: str, now_ms: int, default_version: int = DEFAULT_FORMAT_VERSION
+) -> TableDraft:
     """A draft of the table that a createTable request asks for, with ids of the server's own.
 
     BadRequest: the request's shape; InvalidArgument, ValidationFailed: a rule that it breaks.
@@ -75,7 +77,7 @@ def new_table(request: Json, *, uuid: str, location: str, now_ms: int) -> TableD
     wire.check_text(request, "request")
     wanted = wire.parse(_REQUEST, request, "request")
     asked = wanted.properties or {}
-    version = _format_version(asked)
+    version = _format_version(asked, default_version)
     draft = TableDraft(empty_table(version, uuid=uuid), now_ms=now_ms, is_new=True)
     draft.put("location", clean_location(location))
     fresh = _set_schema(draft, wanted.schema)
@@ -87,8 +89,8 @@ def new_table(request: Json, *, uuid: str, location: str, now_ms: int) -> TableD
     return draft
 
 
-def _format_version(properties: dict[str, str]) -> int:
-    text = properties.get(FORMAT_VERSION, str(DEFAULT_FORMAT_VERSION))
+def _format_version(properties: dict[str, str], default: int) -> int:
+    text = properties.get(FORMAT_VERSION, str(default))
     version = whole_number(text)
     if version is None:
         raise InvalidArgument(f"Invalid table property {FORMAT_VERSION}: {text}; it is 1, 2 or 3")

@@ -104,13 +104,21 @@ class TableMetadata:
         return TableDraft(self._members, now_ms=now_ms)
 
 
-def create(request: bytes, *, uuid: str, location: str, now_ms: int) -> TableMetadata:
+def create(
+    request: bytes,
+    *,
+    uuid: str,
+    location: str,
+    now_ms: int,
+    default_version: int = creation.DEFAULT_FORMAT_VERSION,
+) -> TableMetadata:
     """Make the first document of the table that the body of a createTable asks for.
 
     Field ids are assigned anew from 1, partition field ids from 1000. `location` is where the caller puts the
-    table, `now_ms` is in milliseconds since 1970. BadRequest, InvalidArgument, ValidationFailed as the request errs.
+    table, `now_ms` is in milliseconds since 1970, `default_version` the format of a table that asks for none.
+    BadRequest, InvalidArgument, ValidationFailed as the request errs.
     """
-    draft = creation.new_table(request, uuid=uuid, location=location, now_ms=now_ms)
+    draft = creation.new_table(request, uuid=uuid, location=location, now_ms=now_ms, default_version=default_version)
     return TableMetadata(finish(draft, base_location=None))
 
 
@@ -127,17 +135,19 @@ def commit(
     base_location: str | None,
     now_ms: int,
     new_uuid: str,
+    default_version: int = creation.DEFAULT_FORMAT_VERSION,
 ) -> TableMetadata:
     """Check requirements, then apply updates; `base` itself comes back when they change nothing.
 
-    `base` None creates a table from its updates, as `new_uuid` unless they assign one. `base_location` is the
+    `base` None creates a table from its updates, as `new_uuid` unless they assign one, and in the format
+    `default_version` unless they ask for another. `base_location` is the
     metadata file of `base`, which goes into the metadata log. Errors: CommitFailed for a requirement, StaleUpdate
     for a snapshot that came too late, BadRequest for shape, InvalidArgument and ValidationFailed for rules.
     """
     if base is None:
         check_table(None, requirements)
         version = first_format_version(updates)
-        empty = creation.empty_table(creation.DEFAULT_FORMAT_VERSION if version is None else version, uuid=new_uuid)
+        empty = creation.empty_table(default_version if version is None else version, uuid=new_uuid)
         draft = TableDraft(empty, now_ms=now_ms, is_new=True)
     else:
         draft = base.open(now_ms=now_ms)

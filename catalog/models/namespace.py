@@ -1,7 +1,7 @@
 """A namespace: a path of names below a warehouse."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -20,6 +20,14 @@ def path_key(path: Sequence[str]) -> str:
     return KEY_SEPARATOR.join(match_key(name) for name in path)
 
 
+class ListedNamespace(NamedTuple):
+    """What lists tell of a namespace."""
+
+    path: list[str]
+    id: UUID
+    is_protected: bool
+
+
 class NamespaceQuerySet(models.QuerySet["Namespace"]):
     def find(self, warehouse_id: UUID, path: Sequence[str]) -> "Namespace | None":
         """The namespace of a path, with its warehouse and project."""
@@ -28,13 +36,15 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         rows = fetch(_FIND, [warehouse_id, path_key(path)])
         return namespace_of(rows[0]) if rows else None
 
-    def child_paths(
+    def listed(
         self, warehouse_id: UUID, parent_id: UUID | None, *, after: str, limit: int | None
-    ) -> list[tuple[list[str], str]]:
-        """(path, name key) of the direct children behind the key `after`, in the order of their keys."""
+    ) -> list[tuple[ListedNamespace, str]]:
+        """The direct children behind the name key `after`, in the order of their keys, each with its key."""
         if parent_id is None:
-            return fetch(_TOP, [warehouse_id, after, limit])
-        return fetch(_CHILDREN, [warehouse_id, parent_id, after, limit])
+            rows = fetch(_TOP, [warehouse_id, after, limit])
+        else:
+            rows = fetch(_CHILDREN, [warehouse_id, parent_id, after, limit])
+        return [(ListedNamespace(*values), key) for *values, key in rows]
 
 
 class Namespace(models.Model):
@@ -79,10 +89,10 @@ _FIND = f"""
     where n.warehouse_id = %s and n.path_key = %s
 """  # noqa: S608 names of our own columns
 _TOP = """
-    select path, name_key from namespace
+    select path, id, protection is not null, name_key from namespace
     where warehouse_id = %s and parent_id is null and name_key > %s order by name_key limit %s
 """
 _CHILDREN = """
-    select path, name_key from namespace
+    select path, id, protection is not null, name_key from namespace
     where warehouse_id = %s and parent_id = %s and name_key > %s order by name_key limit %s
 """

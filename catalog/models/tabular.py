@@ -1,6 +1,7 @@
 """Tables and views: they share names, locations and the pointer to their newest metadata file."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import models
@@ -19,6 +20,14 @@ def around(location: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
 
 
+class ListedTabular(NamedTuple):
+    """What lists tell of a table or view."""
+
+    name: str
+    id: UUID
+    is_protected: bool
+
+
 class TabularQuerySet(models.QuerySet["Tabular"]):
     def live(self) -> "TabularQuerySet":
         return self.filter(deleted_at__isnull=True)
@@ -34,9 +43,12 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         found.namespace = namespace_of(rows[0][len(TABULAR) :])
         return found
 
-    def names(self, namespace_id: UUID, kind: str, *, after: str, limit: int | None) -> list[tuple[str, str]]:
-        """(name, key) of the live ones behind the key `after`, in the order of their keys."""
-        return fetch(_NAMES, [namespace_id, kind, after, limit])
+    def listed(
+        self, namespace_id: UUID, kind: str, *, after: str, limit: int | None
+    ) -> list[tuple[ListedTabular, str]]:
+        """The live ones behind the name key `after`, in the order of their keys, each with its key."""
+        rows = fetch(_LISTED, [namespace_id, kind, after, limit])
+        return [(ListedTabular(*values), key) for *values, key in rows]
 
     def with_document(self, identifier: UUID) -> "tuple[Tabular, Document] | None":
         """A live one and its document, both of one version."""
@@ -137,8 +149,8 @@ _FIND = f"""
     join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
     where n.warehouse_id = %s and n.path_key = %s and t.name_key = %s
 """  # noqa: S608 names of our own columns
-_NAMES = """
-    select name, name_key from tabular
+_LISTED = """
+    select name, id, protection is not null, name_key from tabular
     where namespace_id = %s and kind = %s and deleted_at is null and name_key > %s
     order by name_key limit %s
 """

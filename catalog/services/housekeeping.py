@@ -1,12 +1,12 @@
-"""Periodic tasks of `lakewarden work` that remove what has had its time: metrics reports and idempotency keys."""
+"""Periodic tasks of `lakewarden work`: the hourly numbers of warehouses, and the end of what has had its time."""
 
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
-from catalog.services import metrics
+from catalog.services import metrics, warehouse_statistics
 from lakewarden import config
 from lakewarden.idempotency import records
 
@@ -32,3 +32,13 @@ def forget_idempotency_keys(timestamp: int) -> int:  # noqa: ARG001 the schedule
     """Runs every ten minutes; returns how many keys were past their lifetime."""
     close_old_connections()
     return records.forget_expired()
+
+
+@app.periodic(cron="58 * * * *")
+@app.task(name="keep_warehouse_statistics", queue=QUEUE, queueing_lock="keep_warehouse_statistics", pass_context=False)
+def keep_warehouse_statistics(timestamp: int) -> int:
+    """Runs at the end of each hour (`timestamp`, seconds since 1970); returns how many old hours are gone."""
+    close_old_connections()
+    warehouse_statistics.keep_hour(datetime.fromtimestamp(timestamp, UTC))
+    days = config.current().catalog.statistics_retention_days
+    return warehouse_statistics.forget_expired(older_than=timedelta(days=days))

@@ -2,7 +2,8 @@
 
 from lakewarden.hot.coalescer import Coalescer
 
-_OF = "join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id"
+# an inactive warehouse is not found: Django's turn, which knows how to say it
+_OF = "join warehouse w on w.id = n.warehouse_id and w.status = 'active' join project p on p.id = w.project_id"
 
 # (warehouse id, namespace's path key, name key) → id, kind, version, project, epoch
 TABULARS = Coalescer(f"""
@@ -38,7 +39,7 @@ TABLE_NAMES = Coalescer(f"""
 TOP_NAMESPACE_NAMES = Coalescer("""
     select k.i, w.id, p.id, p.authz_epoch, l.names
     from unnest(%s::uuid[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, after, most, i)
-    join warehouse w on w.id = k.warehouse join project p on p.id = w.project_id
+    join warehouse w on w.id = k.warehouse and w.status = 'active' join project p on p.id = w.project_id
     cross join lateral (
         select string_agg(n.name, chr(31) order by n.name_key) as names
         from (
@@ -53,6 +54,6 @@ TOP_NAMESPACE_NAMES = Coalescer("""
 WAREHOUSES = Coalescer("""
     select k.i, w.id, p.id, p.authz_epoch
     from unnest(%s::text[], %s::text[]) with ordinality as k(project, name, i)
-    join warehouse w on w.project_id = k.project and w.name_key = k.name
+    join warehouse w on w.project_id = k.project and w.name_key = k.name and w.status = 'active'
     join project p on p.id = w.project_id
 """)

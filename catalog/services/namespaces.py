@@ -1,6 +1,8 @@
 """Namespaces: create, list, change, drop."""
 
+import zlib
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from django.db import IntegrityError
 from django.db.models import F, ProtectedError
@@ -8,8 +10,9 @@ from django.utils import timezone
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace
-from catalog.models.namespace import path_key
+from catalog.models.namespace import ListedNamespace, path_key
 from catalog.services import locations
+from catalog.services.protection import ensure_unprotected
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -24,9 +27,13 @@ from lakewarden.events.changes import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
+from lakewarden.prepared import fetch
 from lakewarden.transactions import changing
 from tenants.models import Warehouse
 
+_TREE_LOCK = 0x10C9
+_EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
+_SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
 MAX_DEPTH = 16
 MAX_PATH_BYTES = 2000  # of the path's key, which the database must be able to index
 
@@ -52,14 +59,21 @@ def create(
         id=identifier,
         warehouse=warehouse,
         parent=above,
-        path=[*(above.path if above else []), path[-1]],
+        path=[path[-1]],
         path_key=path_key(path),
         name_key=match_key(path[-1]),
-        lineage=[*(above.lineage if above else []), identifier],
+        lineage=[identifier],
         properties={**properties, "location": location},
     )
     try:
         with changing():
+            if above is None:
+                lock_tree(warehouse.id, exclusive=False)
+            else:
+                hold_place(above)
+                if above.path_key != path_key(path[:-1]):  # it has moved since it was looked up
+                    raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(path[:-1])}")
+                namespace.path, namespace.lineage = [*above.path, path[-1]], [*above.lineage, identifier]
             namespace.save(force_insert=True)
             ledger.give(
                 namespace_chain(namespace),
@@ -74,12 +88,30 @@ def create(
     return namespace
 
 
-def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tuple[list[list[str]], str | None]:
-    """Paths of the direct children, and the key behind which the next page starts (None: no more)."""
+def lock_tree(warehouse_id: UUID, *, exclusive: bool) -> None:
+    """Keep the paths of a warehouse's namespaces still until the transaction ends.
+
+    Whatever writes a path or a lineage down shares the lock; a move, which changes those of all below, excludes it.
+    """
+    key = zlib.crc32(warehouse_id.bytes)
+    fetch(_EXCLUSIVE if exclusive else _SHARED, [_TREE_LOCK, key - (1 << 31)])
+
+
+def hold_place(namespace: Namespace) -> None:
+    """Learn where the namespace is now, and keep it there until the transaction ends. NoSuchNamespace: it is gone."""
+    lock_tree(namespace.warehouse_id, exclusive=False)
+    found = Namespace.objects.filter(id=namespace.id).values_list("path", "path_key", "lineage").first()
+    if found is None:
+        raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
+    namespace.path, namespace.path_key, namespace.lineage = found
+
+
+def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tuple[list[ListedNamespace], str | None]:
+    """The direct children, and the key behind which the next page starts (None: no more)."""
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse_id = above.warehouse_id if above else parent.target.id
     parent_id = above.id if above else None
-    found = Namespace.objects.child_paths(warehouse_id, parent_id, after=page.after or "", limit=page.limit)
+    found = Namespace.objects.listed(warehouse_id, parent_id, after=page.after or "", limit=page.limit)
     return page.cut(found)
 
 
@@ -115,10 +147,13 @@ def update_properties(
 
 
 def drop(granted: Granted[Namespace]) -> None:
-    """Drop an empty namespace; raises NamespaceNotEmpty."""
+    """Drop an empty namespace; raises NamespaceNotEmpty, and Protected when it is protected."""
     namespace = granted.target
     try:
         with changing():
+            # locked first, so that nobody protects it in between
+            list(Namespace.objects.select_for_update().filter(id=namespace.id).values_list("id"))
+            ensure_unprotected(namespace)
             record(_change("dropNamespace", namespace), granted.context)
             deleted, _ = Namespace.objects.filter(id=namespace.id).delete()
             if not deleted:

@@ -40,7 +40,8 @@ def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> 
     """Create a table from the whole request `body`.
 
     Raises AlreadyExists for a taken name or an overlapping location, InvalidArgument for a location outside the
-    warehouse or not empty, and whatever is wrong with the schema, spec or order.
+    warehouse or not empty, ValidationFailed for a format version that the warehouse does not allow, and whatever is
+    wrong with the schema, spec or order.
     """
     identifier, metadata = _first_metadata(namespace, request, body)
     return tabulars.insert(
@@ -71,7 +72,11 @@ def _first_metadata(
     else:
         location = request.location
         locations.ensure_empty(target.warehouse, locations.inside(target.warehouse, location))
-    metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
+    policy = target.warehouse.format_policy
+    metadata = engine.create(
+        body, uuid=str(identifier), location=location, now_ms=now_ms(), default_version=policy.for_new_tables
+    )
+    policy.ensure_allowed(metadata.format_version)
     return identifier, metadata
 
 
@@ -81,9 +86,17 @@ def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTab
     Raises CommitFailed when a table has the name meanwhile, AlreadyExists when a view has it or the location overlaps.
     """
     identifier = new_id()
+    policy = namespace.target.warehouse.format_policy
     metadata = engine.commit(
-        None, commit.requirements, commit.updates, base_location=None, now_ms=now_ms(), new_uuid=str(identifier)
+        None,
+        commit.requirements,
+        commit.updates,
+        base_location=None,
+        now_ms=now_ms(),
+        new_uuid=str(identifier),
+        default_version=policy.for_new_tables,
     )
+    policy.ensure_allowed(metadata.format_version)
     new = _new(metadata)
     try:
         tabulars.check_free(namespace.target, name, _TABLE)
@@ -113,6 +126,8 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
             now_ms=now_ms(),
             new_uuid=before.uuid,
         )
+        if after.format_version != before.format_version:
+            granted.target.namespace.warehouse.format_policy.ensure_allowed(after.format_version)
         return None if after is before else _new(after, obsolete=engine.removed_metadata_files(before, after))
 
     return pointer.Commit(granted, compute, "updateTable")
@@ -126,12 +141,18 @@ def register(
     Raises ValidationFailed for a file that is missing or no table metadata, InvalidArgument for one outside the
     warehouse, AlreadyExists for a taken name or location.
     """
+
+    def read(file: bytes) -> NewMetadata:
+        metadata = engine.TableMetadata.read_file(file)
+        namespace.target.warehouse.format_policy.ensure_allowed(metadata.format_version)
+        return _new(metadata)
+
     return tabulars.register(
         namespace,
         name,
         _TABLE,
         metadata_location,
-        read=lambda file: _new(engine.TableMetadata.read_file(file)),
+        read=read,
         replacing=replacing.target if replacing else None,
     )
 

@@ -7,11 +7,14 @@ from uuid import UUID
 from django.db import IntegrityError
 from django.utils import timezone
 
-from catalog.access import tabular_chain
+from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular
+from catalog.models.tabular import ListedTabular
 from catalog.services import locations, metadata_files, pointer
+from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
+from catalog.services.protection import ensure_unprotected
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -20,6 +23,7 @@ from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
 from lakewarden.tasks import purge
+from lakewarden.tasks.scope import Entity, Scope
 from lakewarden.transactions import changing
 from tenants.services import projects
 
@@ -100,6 +104,7 @@ def insert_at(
     document = pack(metadata_location, new.encoded)
     try:
         with changing():
+            hold_place(target)  # what its owner is granted says where it lies
             if replacing is not None and _remove(replacing):
                 # this key's outcome is the new table: it is what a repeated request asks for
                 once = dataclasses.replace(context, idempotency=None)
@@ -169,6 +174,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     before = str(tabular)
     try:
         with changing():
+            hold_place(target)
             changed = (
                 Tabular.objects.live()
                 .filter(id=tabular.id)
@@ -177,7 +183,10 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
             if not changed:
                 raise gone(tabular)
             if target.id != tabular.namespace_id:  # what was inherited from the old parent ends here
-                projects.bump_epoch(target.warehouse.project_id)
+                hold_place(tabular.namespace)
+                *_, ref = tabular_chain(tabular)
+                projects.bump_epoch(target.warehouse.project_id)  # first: whoever grants meanwhile waits for it
+                ledger.reparent(ref, before=namespace_chain(tabular.namespace), after=namespace_chain(target))
             tabular.namespace, tabular.name = target, name
             record_change(f"rename{tabular.kind.capitalize()}", tabular, granted.context, before=before)
     except IntegrityError as error:
@@ -197,8 +206,18 @@ def drop(granted: Granted[Tabular], *, with_files: bool) -> None:
         if not _remove(tabular):
             raise gone(tabular)
         if with_files:
-            purge.request(tabular.namespace.warehouse.storage_profile, tabular.location)
+            _request_purge(tabular)
         record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, purge=with_files)
+
+
+def _request_purge(tabular: Tabular) -> None:
+    warehouse, path = tabular.namespace.warehouse, tabular.namespace.path
+    purge.request(
+        warehouse.storage_profile,
+        tabular.location,
+        scope=Scope(warehouse.project_id, warehouse.id),
+        entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
+    )
 
 
 def unregister(granted: Granted[Tabular]) -> Stored:
@@ -216,14 +235,16 @@ def unregister(granted: Granted[Tabular]) -> Stored:
 
 
 def _remove(tabular: Tabular) -> bool:
+    """Whether it was there. Raises Protected: with the row locked, so that nobody protects it in between."""
     ref = tabular_chain(tabular)[-1]
     pointer.lock_row(tabular)  # before its document, as a commit does
+    ensure_unprotected(tabular)
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
     ledger.forget_object(ref)
     return removed > 0
 
 
-def names(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[str], str | None]:
-    """Names in a namespace in the order of their keys, and the key behind which the next page starts."""
-    found = Tabular.objects.names(granted.target.id, kind, after=page.after or "", limit=page.limit)
+def listed(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[ListedTabular], str | None]:
+    """Those in a namespace in the order of their names' keys, and the key behind which the next page starts."""
+    found = Tabular.objects.listed(granted.target.id, kind, after=page.after or "", limit=page.limit)
     return page.cut(found)

@@ -18,10 +18,14 @@ django.setup()
 from django.core.handlers.wsgi import WSGIHandler  # noqa: E402 after setup
 
 from lakewarden import config  # noqa: E402 after setup
+from lakewarden.audit import refusals  # noqa: E402 after setup
 from lakewarden.hot import connections  # noqa: E402 after setup
 from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
+from lakewarden.http.conventions import Cors, Headers, keep_private  # noqa: E402 after setup
+from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
+from lakewarden.usage import records  # noqa: E402 after setup
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -30,6 +34,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _handler = WSGIHandler()
 _settings = config.current().server
 _threads = ThreadPoolExecutor(max_workers=_settings.threads, thread_name_prefix="request")
+_cors = Cors(_settings.cors_origins)
+
+_LAST_WORDS_S = 10  # what the recorder may take at the end
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,20 +50,30 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         body = await _body(receive)
     except ConnectionAbortedError:
         return  # there is nobody to answer, and what came is not what was meant
-    answer = await _hot(scope) if body == b"" else None
+    path = _raw_path(scope)
+    answer = await _hot(scope, path) if body == b"" else None
     if answer is not None:
         status, headers, content = answer
     elif body is None:
         status, headers, content = _too_large()
+    elif _cors.is_on and (allowed := _cors.preflight(scope["method"], path, dict(scope["headers"]))) is not None:
+        status, headers, content = 204, [*allowed, (b"x-request-id", str(new_id()).encode())], b""
     else:
         status, headers, content = await asyncio.get_running_loop().run_in_executor(_threads, _call, scope, body)
+    _complete(scope, path, headers)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 
 
-async def _hot(scope: Scope) -> Answer | None:
+def _complete(scope: Scope, path: bytes, headers: Headers) -> None:
+    """Put on what all answers have in common, whoever gave them."""
+    keep_private(path, headers)
+    if _cors.is_on:
+        _cors.mark(path, dict(scope["headers"]), headers)
+
+
+async def _hot(scope: Scope, path: bytes) -> Answer | None:
     """The answer of a hot route, or None when the request is Django's."""
-    path = _raw_path(scope)
     if scope["method"] not in {"GET", "HEAD"} or not path.startswith(b"/catalog/"):
         return None
     request = HotRequest(
@@ -79,10 +96,19 @@ def _raw_path(scope: Scope) -> bytes:
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
+    recorder = Recorder(
+        [
+            Chore("calls", config.current().usage.flush_interval_s, records.flush),
+            Chore("refusals", 1, refusals.flush),
+        ]
+    )
     while True:
         message = await receive()
-        if message["type"] == "lifespan.shutdown":
+        if message["type"] == "lifespan.startup":
+            recorder.start()
+        else:
             await connections.close_all()
+            await asyncio.to_thread(recorder.stop, timeout_s=_LAST_WORDS_S)
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

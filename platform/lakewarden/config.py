@@ -178,7 +178,28 @@ class KubernetesConfig(Section):
 
 
 class AuthorizationConfig(Section):
-    backend: Literal["database", "allow-all"] = Field("database", description="Who decides what a caller may do.")
+    backend: Literal["database", "openfga", "allow-all"] = Field(
+        "database", description="Who decides what a caller may do; `openfga` needs `openfga.api_url`."
+    )
+
+
+class OpenFgaConfig(Section):
+    """The OpenFGA server that decides when `authorization.backend` is `openfga`."""
+
+    api_url: HttpUri | None = Field(None, description="Address of OpenFGA's HTTP API.")
+    api_token: SecretStr | None = Field(None, min_length=1, description="Key (`preshared`) that OpenFGA accepts.")
+    store: str = Field(
+        "lakewarden",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{2,63}$",
+        description="Name of the store there; it is made if it is missing, and must be no other installation's.",
+    )
+    timeout_s: float = Field(
+        3,
+        ge=1,
+        le=60,
+        description="Seconds to wait for an answer; not more than OpenFGA's own `--request-timeout` and "
+        "`--list-objects-deadline`.",
+    )
 
 
 class RolesConfig(Section):
@@ -233,6 +254,7 @@ class Config(Section):
     )
     kubernetes: KubernetesConfig = Field(default_factory=KubernetesConfig)
     authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
+    openfga: OpenFgaConfig = Field(default_factory=OpenFgaConfig)
     roles: RolesConfig = Field(default_factory=RolesConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
@@ -247,6 +269,8 @@ class Config(Section):
                 raise ValueError(f"openid provider id {provider!r} may hold only a-z, 0-9 and '-'")
             if provider == "kubernetes":
                 raise ValueError("openid provider id 'kubernetes' is taken by service accounts: choose another one")
+        if self.authorization.backend == "openfga" and self.openfga.api_url is None:
+            raise ValueError("authorization.backend is 'openfga', but openfga.api_url is missing: set its address")
         for root in self.storage.local_roots:
             if not root.is_absolute():
                 raise ValueError(f"storage.local_roots: {str(root)!r} is not an absolute path")

@@ -56,6 +56,7 @@ class Refused:
     object_type: str
     object_id: str
     project_id: str | None
+    reason: str
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ import secrets
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from lakewarden import config
+from lakewarden import __version__, config
 
 
 def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "lakewarden.audit",
     "lakewarden.events",
     "lakewarden.idempotency",
+    "lakewarden.usage",
     "tenants",
     "catalog",
     "management",
@@ -55,7 +56,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "procrastinate.contrib.django",
 ]
-MIDDLEWARE: list[str] = []
+MIDDLEWARE = ["lakewarden.http.observation.observed"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -73,6 +74,18 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
+    "DEFAULT_SCHEMA_CLASS": "management.schema.ManagementSchema",
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Lakewarden management API",
+    "DESCRIPTION": "Projects, warehouses, users, roles and rights of a Lakewarden server. Each path is served without "
+    "`/v1` too (`/management/whoami`), for clients that know the short form; both answer the same. "
+    "The header `x-project-id` names the project that a request is about, else it is the default project; "
+    "`x-request-id` comes back as it was sent.",
+    "VERSION": __version__,
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/management/v1",
+    "POSTPROCESSING_HOOKS": ["management.schema.complete"],
 }
 LOGGING = {
     "version": 1,

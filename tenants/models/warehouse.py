@@ -9,13 +9,10 @@ from django.db import models
 
 from lakewarden.prepared import Shape, fetch
 from lakewarden.storage.profiles import StorageProfile, parse_profile
+from tenants.models.format_policy import FormatVersionPolicy, all_format_versions
 from tenants.models.project import Project
 
-FORMAT_VERSIONS = (1, 2, 3)
-
-
-def all_format_versions() -> list[int]:
-    return list(FORMAT_VERSIONS)
+SELF_MANAGED = "self-managed"
 
 
 class WarehouseQuerySet(models.QuerySet["Warehouse"]):
@@ -43,7 +40,7 @@ class Warehouse(models.Model):
     protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
     allowed_format_versions = ArrayField(models.IntegerField(), default=all_format_versions)
     default_format_version = models.IntegerField(null=True)
-    managed_by = models.TextField(default="self-managed")
+    managed_by = models.TextField(default=SELF_MANAGED)
     version = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(null=True)
@@ -56,6 +53,14 @@ class Warehouse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_protected(self) -> bool:
+        return self.protection is not None
+
+    @property
+    def format_policy(self) -> FormatVersionPolicy:
+        return FormatVersionPolicy(tuple(self.allowed_format_versions), self.default_format_version)
 
     @property
     def profile(self) -> StorageProfile:

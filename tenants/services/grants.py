@@ -1,21 +1,40 @@
-"""Changes of who holds what on a warehouse; each makes the project's cached decisions stale at once."""
+"""Changes of who holds what on an object; each makes the project's cached decisions stale at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from django.db import transaction
+from django.db.models import F
+
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import Granted
+from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.model import GRANTABLE, Privilege
+from lakewarden.authz.ledger.members import ROLE_PREFIX
+from lakewarden.authz.model import GRANTABLE, Privilege, may_grant
 from lakewarden.context import PrincipalId
-from lakewarden.errors import BadRequest
+from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFound
 from lakewarden.events.changes import Change, record
+from lakewarden.prepared import fetch
 from lakewarden.transactions import changing
-from tenants.access import warehouse_chain
-from tenants.models import Warehouse
-from tenants.services import projects
+from tenants.models import Project, Role, Server
+from tenants.services import projects, user_removal
 
 MAX_ENTRIES = 100
+
+_OF_TABULAR = """
+    select n.lineage from tabular t join namespace n on n.id = t.namespace_id where t.id = %s::text::uuid for key share
+"""
+_PLACES = {
+    ObjectType.PROJECT: "select '{}'::uuid[] from project where id = %s for key share",
+    ObjectType.ROLE: "select '{}'::uuid[] from role where id = %s::text::uuid for key share",
+    ObjectType.WAREHOUSE: "select '{}'::uuid[] from warehouse where id = %s::text::uuid for key share",
+    ObjectType.NAMESPACE: """
+        select lineage[:cardinality(lineage) - 1] from namespace where id = %s::text::uuid for key share
+    """,
+    ObjectType.TABLE: _OF_TABULAR,
+    ObjectType.VIEW: _OF_TABULAR,
+}
+"""The namespaces that an object lies in, with its row held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,42 +43,132 @@ class GrantEntry:
     privilege: Privilege
 
 
-def on_warehouse(granted: Granted[Warehouse]) -> list[GrantEntry]:
-    return [GrantEntry(*pair) for pair in ledger.on(warehouse_chain(granted.target)[-1])]
+def on(granted: Granted[object]) -> list[GrantEntry]:
+    """All direct grants on the object, by principal and privilege."""
+    return [GrantEntry(*pair) for pair in ledger.on(granted.ref)]
 
 
-def apply_to_warehouse(
-    granted: Granted[Warehouse], *, writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry]
-) -> None:
-    """Add and remove grants, all or none; idempotent.
+def grantable(granted: Granted[object]) -> dict[Privilege, bool]:
+    """Every privilege that the object knows, and whether the caller may grant it."""
+    kind = granted.ref.type
+    return {each: may_grant(each, granted.privileges, on=kind) for each in sorted(GRANTABLE[kind])}
 
-    Raises BadRequest for more than 100 entries, a privilege that warehouses do not have, or an entry on both sides.
+
+def of(granted: Granted[Project], principal: PrincipalId) -> list[tuple[ObjectRef, Privilege]]:
+    """Everything granted directly to a principal in the project, by object and privilege."""
+    return ledger.of(principal, project_id=granted.target.id)
+
+
+def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry]) -> None:
+    """Add and remove grants on the object, all or none; what is so already is left so, and changes nothing.
+
+    Raises BadRequest for more than 100 entries, a privilege that the object does not know, or an entry on both sides;
+    Forbidden for a privilege that the caller may not pass on; NoSuchUser and NoSuchRole for those who are to receive
+    one and are not there (or another project's), BadRequest for a deleted user; LastAdministrator when the server would
+    lose its last one.
     """
-    _check(writes, deletes)
-    warehouse, context = granted.target, granted.context
-    ref = warehouse_chain(warehouse)[-1]
+    ref, context = granted.ref, granted.context
+    _check(writes, deletes, ref.type)
+    for entry in (*writes, *deletes):
+        if not may_grant(entry.privilege, granted.privileges, on=ref.type):
+            raise Forbidden(f"Not allowed: you may not grant or revoke {entry.privilege} on this {ref.type.value}")
+    project_id = granted.chain[1].id if len(granted.chain) > 1 else None
     with changing():
-        ledger.add(
-            ref,
-            [(entry.principal, entry.privilege) for entry in writes],
-            project_id=warehouse.project_id,
-            granted_by=context.actor.id,
-        )
-        ledger.remove(ref, [(entry.principal, entry.privilege) for entry in deletes])
-        projects.bump_epoch(warehouse.project_id)
+        bump(project_id)  # first: it excludes moves, whose objects would else be granted upon in their old place
+        _hold(granted.chain)
+        _hold_principals([entry.principal for entry in writes], project_id)
+        added = ledger.give(granted.chain, [_pair(entry) for entry in writes], granted_by=context.actor.id)
+        if ref.type is ObjectType.SERVER:
+            for principal in _losing_all(ref, deletes):
+                user_removal.ensure_other_administrator(principal)
+        removed = ledger.remove(ref, [_pair(entry) for entry in deletes])
+        if not added and not removed:
+            transaction.set_rollback(True)
+            return
         data = {"writes": _plain(writes), "deletes": _plain(deletes)}
-        record(Change("updateGrants", "warehouse", str(warehouse.id), warehouse.project_id, data), context)
+        object_id = project_id if ref.type is ObjectType.PROJECT else ref.id
+        record(Change("updateGrants", ref.type.value, str(object_id), project_id, data), context)
 
 
-def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry]) -> None:
+def managed_access(granted: Granted[object]) -> tuple[bool, bool]:
+    """Whether the object's own flag of managed access is set, and whether that of anything it lies in is."""
+    return ledger.is_managed(granted.chain)
+
+
+def set_managed_access(granted: Granted[object], *, managed: bool) -> None:
+    """Leave granting in a warehouse or namespace to those who manage grants, or to owners too. Idempotent."""
+    context, project_id = granted.context, granted.chain[1].id
+    with changing():
+        bump(project_id)
+        _hold(granted.chain)
+        if ledger.set_managed(granted.chain, managed=managed, set_by=context.actor.id):
+            change = Change(
+                "setManagedAccess", granted.ref.type.value, granted.ref.id, project_id, {"managed": managed}
+            )
+            record(change, context)
+
+
+def bump(project_id: str | None) -> None:
+    """Make cached decisions stale: those of the project, or (None: a right on the server changed) all of them."""
+    if project_id is None:
+        Project.objects.update(authz_epoch=F("authz_epoch") + 1)
+    else:
+        projects.bump_epoch(project_id)
+
+
+def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry], kind: ObjectType) -> None:
     if len(writes) + len(deletes) > MAX_ENTRIES:
         raise BadRequest(f"{len(writes) + len(deletes)} grants in one request: at most {MAX_ENTRIES} are allowed")
-    known = GRANTABLE[ObjectType.WAREHOUSE]
+    known = GRANTABLE[kind]
     for entry in (*writes, *deletes):
         if entry.privilege not in known:
-            raise BadRequest(f"{entry.privilege} cannot be granted on a warehouse: one of {', '.join(sorted(known))}")
+            raise BadRequest(
+                f"{entry.privilege} cannot be granted on a {kind.value}: one of {', '.join(sorted(known))}"
+            )
     if both := set(writes) & set(deletes):
         raise BadRequest(f"{next(iter(both)).privilege} of {next(iter(both)).principal} is both written and deleted")
+
+
+def _hold(chain: Sequence[ObjectRef]) -> None:
+    """Keep the object where it is, and from being dropped, until the transaction ends.
+
+    A grant on what is gone would show for ever what that lay in. Raises NotFound when it is gone, Conflict when it lies
+    elsewhere than `chain` says.
+    """
+    ref = chain[-1]
+    if ref.type is ObjectType.SERVER:
+        Server.objects.select_for_update().get(singleton=True)  # nobody else removes an administrator meanwhile
+        return
+    rows = fetch(_PLACES[ref.type], [ref.id])
+    if not rows:
+        raise NotFound(f"{ref.type.value.capitalize()} does not exist: {ref.id}")
+    namespaces = [each.id for each in chain[:-1] if each.type is ObjectType.NAMESPACE]
+    if [str(identifier) for identifier in rows[0][0]] != namespaces:
+        raise Conflict(f"The {ref.type.value} was moved while its grants were changed: try again")
+
+
+def _hold_principals(principals: Collection[PrincipalId], project_id: str | None) -> None:
+    """Keep them from being deleted until the transaction ends."""
+    roles = {each.removeprefix(ROLE_PREFIX) for each in principals if each.startswith(ROLE_PREFIX)}
+    wanted = {each for each in principals if not each.startswith(ROLE_PREFIX)}
+    if roles and project_id is None:
+        raise BadRequest(
+            "Rights on the server are granted to users: a role is its project's, which decides who is in it"
+        )
+    held = Role.objects.filter(project_id=project_id, id__in=roles).select_for_update().values_list("id", flat=True)
+    for missing in sorted(roles - {str(identifier) for identifier in held}):
+        raise NoSuchRole(f"Role does not exist: {missing}")
+    user_removal.ensure_present(wanted)
+
+
+def _losing_all(ref: ObjectRef, deletes: Sequence[GrantEntry]) -> set[PrincipalId]:
+    """Those of whom nothing is left on the object without `deletes`."""
+    held = set(ledger.on(ref))
+    return {principal for principal, _ in held} - {principal for principal, _ in held - {_pair(e) for e in deletes}}
+
+
+def _pair(entry: GrantEntry) -> tuple[PrincipalId, Privilege]:
+    return entry.principal, entry.privilege
 
 
 def _plain(entries: Sequence[GrantEntry]) -> list[dict[str, str]]:

@@ -1,19 +1,21 @@
-"""Projects: created by operators, listed to those who may see them."""
+"""Projects: created by operators, listed to those who may see them, removed when nothing is in them."""
 
 from django.db import IntegrityError
-from django.db.models import F
+from django.db.models import F, ProtectedError
+from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.authz.model import Privilege
-from lakewarden.errors import AlreadyExists, InvalidArgument
+from lakewarden.errors import AlreadyExists, InvalidArgument, NoSuchProject, ProjectNotEmpty
 from lakewarden.events.changes import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.transactions import changing
 from tenants.access import project_chain
-from tenants.models import Project, Server
-from tenants.models.project import PROJECT_ID
+from tenants.models import Project, Role, Server, Warehouse
+from tenants.models.project import PROJECT_ID, first_epoch
 
 
 def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Project:
@@ -22,7 +24,7 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
     if project_id is not None and not PROJECT_ID.fullmatch(project_id):
         raise InvalidArgument(f"Invalid project id {project_id!r}: 1 to 128 letters, digits, '-' and '_' are allowed")
     context = granted.context
-    project = Project(id=project_id or str(new_id()), name=name, name_key=match_key(name))
+    project = Project(id=project_id or str(new_id()), name=name, name_key=match_key(name), authz_epoch=first_epoch())
     try:
         with changing():
             project.save(force_insert=True)
@@ -33,6 +35,54 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
     except IntegrityError as error:
         raise AlreadyExists(f"A project with the name {name!r} or the id {project.id!r} exists already") from error
     return project
+
+
+def rename(granted: Granted[Project], name: str) -> Project:
+    """Give the project another name; its own name changes nothing.
+
+    Raises InvalidArgument for a bad name, AlreadyExists for a taken one, NoSuchProject when it is gone meanwhile.
+    """
+    check_name(name, what="project")
+    try:
+        with changing():
+            project = _locked(granted.target)
+            if project.name != name:
+                before, project.name, project.name_key = project.name, name, match_key(name)
+                project.updated_at = timezone.now()
+                project.save(update_fields=["name", "name_key", "updated_at"])
+                told = {"name": name, "before": before}
+                record(Change("renameProject", "project", project.id, project.id, told), granted.context)
+    except IntegrityError as error:
+        raise AlreadyExists(f"A project with the name {name!r} exists already") from error
+    return project
+
+
+def delete(granted: Granted[Project]) -> None:
+    """Remove a project without warehouses; its roles, grants and memberships go with it.
+
+    Raises ProjectNotEmpty, NoSuchProject when it is gone meanwhile.
+    """
+    not_empty = ProjectNotEmpty(f"The project {granted.target.name!r} still has warehouses: delete them first")
+    try:
+        with changing():
+            project = _locked(granted.target)
+            if Warehouse.objects.filter(project=project).exists():
+                raise not_empty
+            record(Change("deleteProject", "project", project.id, project.id, {"name": project.name}), granted.context)
+            Membership.objects.filter(project_id=project.id).delete()
+            Grant.objects.filter(project_id=project.id).delete()
+            Role.objects.filter(project=project).delete()
+            project.delete()
+    except (ProtectedError, IntegrityError) as error:
+        raise not_empty from error
+
+
+def _locked(project: Project) -> Project:
+    """The row as it is now, which nobody else changes until the transaction ends."""
+    found = Project.objects.select_for_update().filter(id=project.id).first()
+    if found is None:
+        raise NoSuchProject(f"Project does not exist: {project.id}")
+    return found
 
 
 def bump_epoch(project_id: str) -> None:

@@ -3,17 +3,20 @@
 from django.db.models import F
 from django.utils import timezone
 
+from lakewarden import config
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, RequestContext
+from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
 from lakewarden.events.changes import Change, record
 from lakewarden.names import match_key
 from lakewarden.transactions import changing
 from tenants.access import SERVER, project_chain
 from tenants.models import Project, Server
-from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.models.project import DEFAULT_PROJECT_ID, first_epoch
 from tenants.services import users
+
+DEFAULT_PROJECT_NAME = "Default Project"
 
 
 class AlreadyBootstrapped(BadRequest):
@@ -41,13 +44,20 @@ def bootstrap(admin: Actor, context: RequestContext) -> Server:
             raise AlreadyBootstrapped("The server is bootstrapped already: its administrators grant further rights")
         server.bootstrapped_at = timezone.now()
         server.save(update_fields=["bootstrapped_at"])
-        project, _ = Project.objects.get_or_create(
-            id=DEFAULT_PROJECT_ID, defaults={"name": "Default Project", "name_key": match_key("Default Project")}
-        )
         users.register(admin, context)
         users.refresh(admin, context)
         ledger.give([SERVER], [(admin.id, Privilege.ADMIN)], granted_by=context.actor.id)
-        ledger.give(project_chain(project.id), [(admin.id, Privilege.PROJECT_ADMIN)], granted_by=context.actor.id)
+        if config.current().server.enable_default_project:
+            _make_default_project(admin, granted_by=context.actor.id)
         Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the administrator's right is on all of them
         record(Change("bootstrapServer", "server", str(server.id), data={"admin": admin.id}), context)
     return server
+
+
+def _make_default_project(admin: Actor, *, granted_by: PrincipalId) -> None:
+    """Make `admin` the administrator of the default project, and that if it is not there yet."""
+    described = {"name": DEFAULT_PROJECT_NAME, "name_key": match_key(DEFAULT_PROJECT_NAME)}
+    project, _ = Project.objects.get_or_create(
+        id=DEFAULT_PROJECT_ID, defaults={**described, "authz_epoch": first_epoch()}
+    )
+    ledger.give(project_chain(project.id), [(admin.id, Privilege.PROJECT_ADMIN)], granted_by=granted_by)

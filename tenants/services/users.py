@@ -1,16 +1,43 @@
-"""Remembers who has been seen, so that rights can be given to them by name."""
+"""Remembers who has been seen or was made known, so that rights can be given to them; called by every first call."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from django.utils import timezone
 
+from lakewarden.authz.interface import Granted
 from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
 from lakewarden.events.changes import Change, record
+from lakewarden.names import check_name
+from lakewarden.paging import Page
 from lakewarden.transactions import changing
-from tenants.models import User
+from tenants.models import Server, User
+from tenants.services import user_removal
 
+T = TypeVar("T")
+
+MAX_EMAIL_LENGTH = 255
+_USER_ID = re.compile(r"(?!system~)[a-z0-9-]{1,64}~.{1,255}")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _SEEN_CAPACITY = 100_000
 _seen: set[PrincipalId] = set()
+
+
+def is_user_id(text: str) -> bool:
+    return _USER_ID.fullmatch(text) is not None and text.isprintable()
+
+
+def user_id(text: str) -> PrincipalId:
+    """A user's id, `<provider>~<subject>`. Raises InvalidArgument for what cannot be one."""
+    if not is_user_id(text):
+        raise InvalidArgument(
+            f"Invalid user id {text[:80]!r}: '<provider>~<subject>' is expected, as in 'oidc~4f1c', "
+            "with a subject of 1 to 255 printable characters"
+        )
+    return PrincipalId(text)
 
 
 def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
@@ -35,35 +62,117 @@ def is_known(principal: PrincipalId) -> bool:
     return principal in _seen
 
 
+def ensure_not_deleted(user: User) -> User:
+    """`user`, who is the caller himself. Raises Forbidden when he was deleted."""
+    if user.deleted_at is not None:
+        raise Forbidden(f"The user {user.id} was deleted: only an administrator of the server can make him known again")
+    return user
+
+
+def register_self(
+    context: RequestContext, *, name: str | None, email: str | None, kind: str | None, update: bool
+) -> tuple[User, bool]:
+    """The caller's own row and whether it is new; what he does not say is taken from his token.
+
+    Raises InvalidArgument for a bad name or e-mail, Forbidden when he was deleted, AlreadyExists when he is known and
+    `update` is false.
+    """
+    _check(name, email)
+    actor = context.actor
+    described: Any = {"name": name or actor.name, "email": email or actor.email, "kind": kind or actor.kind}
+    actor = replace(actor, **described)
+    user, is_new = register(actor, context)
+    if is_new:
+        return user, True
+    _ensure_update(user, update=update)
+    return refresh(actor, context), False
+
+
+def make_known(granted: Granted[Server], described: Actor, *, update: bool) -> tuple[User, bool]:
+    """The row of somebody whom an administrator describes, and whether it is new: a deleted user returns, as new.
+
+    He returns without any right of before. Raises InvalidArgument for a bad id, name or e-mail, AlreadyExists when he
+    is known and `update` is false.
+    """
+    user_id(described.id)
+    _check(described.name, described.email)
+    context = granted.context
+    user, is_new = _create(described, context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)
+    if is_new:
+        return user, True
+    if user.deleted_at is not None:
+        return user_removal.bring_back(described, context), True
+    _ensure_update(user, update=update)
+    return refresh(described, context), False
+
+
 def register(actor: Actor, context: RequestContext) -> tuple[User, bool]:
-    """The actor's row and whether it is new; a known one is left as it is."""
-    return _create(actor, context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)
+    """The actor's row and whether it is new; a known one is left as it is. Raises Forbidden for a deleted user."""
+    user, is_new = _create(actor, context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)
+    return ensure_not_deleted(user), is_new
 
 
 def refresh(actor: Actor, context: RequestContext) -> User:
     """Describe a known user as `actor` does; what the actor does not say is kept, a deleted user stays as he is."""
     user = User.objects.get(id=actor.id)
     described = {"name": actor.name or user.name, "email": actor.email or user.email, "user_type": actor.kind}
-    _describe(user, described, context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
-    return user
+    return _describe(user, described, context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
+
+
+def rewrite(granted: Granted[User], *, name: str, email: str | None, kind: str) -> User:
+    """Replace all that is known of a user: no e-mail removes it. Raises InvalidArgument for a bad name or e-mail."""
+    _check(name, email)
+    described = {"name": name, "email": email, "user_type": kind}
+    return _describe(granted.target, described, granted.context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
+
+
+def listed(
+    granted: Granted[Server],  # noqa: ARG001 the proof that he may
+    page: Page,
+    *,
+    name: str | None,
+) -> tuple[list[User], str | None]:
+    """A page of the server's users by id, those whose name holds `name`; and the key of the next page."""
+    found = User.objects.filter(deleted_at__isnull=True).order_by("id")
+    if name is not None:
+        found = found.filter(name__icontains=name)
+    if page.after is not None:
+        found = found.filter(id__gt=page.after)
+    return page.cut([(user, user.id) for user in found[: page.limit]])
+
+
+def _check(name: str | None, email: str | None) -> None:
+    if name is not None:
+        check_name(name, what="user")
+    if email is not None and not (len(email) <= MAX_EMAIL_LENGTH and email.isprintable() and _EMAIL.fullmatch(email)):
+        raise InvalidArgument(
+            f"Invalid e-mail {email[:80]!r}: '<name>@<host>' is expected, at most {MAX_EMAIL_LENGTH} characters"
+        )
+
+
+def _ensure_update(user: User, *, update: bool) -> None:
+    if not update:
+        raise AlreadyExists(f"The user {user.id} exists already: send 'update-if-exists': true to bring it up to date")
 
 
 def _describe(
     user: User, described: Mapping[str, str | None], context: RequestContext, *, seen_by: User.UpdatedWith
-) -> None:
+) -> User:
     changed = [field for field, value in described.items() if getattr(user, field) != value]
     if user.deleted_at is not None or not changed:
-        return
-    for field in changed:
-        setattr(user, field, described[field])
-    user.updated_at = timezone.now()
-    user.last_updated_with = seen_by
+        return user
+    values = {field: described[field] for field in changed}
     with changing():
-        user.save(update_fields=[*changed, "updated_at", "last_updated_with"])
-        record(Change("updateUser", "user", user.id, data={"fields": changed}), context)
+        # a deletion that was quicker stays: nothing of a deleted user is written again
+        alive = User.objects.filter(id=user.id, deleted_at__isnull=True)
+        if alive.update(**values, updated_at=timezone.now(), last_updated_with=seen_by):
+            record(Change("updateUser", "user", user.id, data={"fields": changed}), context)
+        user.refresh_from_db()
+    return user
 
 
 def _create(actor: Actor, context: RequestContext, *, seen_by: User.UpdatedWith) -> tuple[User, bool]:
+    """Of several who create the same user at once one does, and the others find him."""
     with changing():
         user, is_new = User.objects.get_or_create(
             id=actor.id,
@@ -77,3 +186,10 @@ def _create(actor: Actor, context: RequestContext, *, seen_by: User.UpdatedWith)
         if is_new:
             record(Change("createUser", "user", user.id, data={"type": actor.kind}), context)
     return user, is_new
+
+
+def required(value: T | None, *, member: str) -> T:
+    """`value`, which the body must have when it describes somebody else."""
+    if value is None:
+        raise BadRequest(f"Invalid request body: {member}: it is needed to describe somebody other than yourself")
+    return value

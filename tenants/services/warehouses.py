@@ -1,105 +1,92 @@
-"""Warehouses: created with their storage proven, never sharing a location."""
+"""Warehouses: created with their storage proven, never sharing a location. Changes are in `warehouse_states`."""
 
-from pathlib import Path
+from collections.abc import Collection
 from typing import Any
 
 from django.db import IntegrityError, connection
-from django.db.models import Q
 
-from lakewarden import backends, config
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.errors import AlreadyExists, BadRequest, InvalidArgument
+from lakewarden.errors import AlreadyExists, NoSuchProject
 from lakewarden.events.changes import Change, record
 from lakewarden.ids import new_id
-from lakewarden.names import check_name, match_key
-from lakewarden.storage.interface import StorageError
+from lakewarden.names import match_key
+from lakewarden.paging import Page
 from lakewarden.storage.profiles import StorageProfile
 from lakewarden.transactions import changing
+from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse
-from tenants.services import projects
+from tenants.models.warehouse import SELF_MANAGED
+from tenants.services import projects, warehouse_validation
+from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
 _CREATION_LOCK = 0x6C6B7768  # advisory lock: two creations never check locations at once
+
+
+def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_profile: dict[str, Any]) -> Warehouse:
+    """Create the warehouse when all checks pass; the creator owns it.
+
+    Raises what the first failed check raises, with the others in its message: InvalidArgument for a bad name or a
+    directory outside `storage.local_roots`, BadRequest when the storage cannot be written and read, AlreadyExists when
+    the name or the location (or one inside it or around it) is taken, Forbidden for `managed_by` of others.
+    """
+    plan = warehouse_validation.of_creation(granted, spec, dry=False)
+    plan.report.ensure_valid()
+    assert plan.profile is not None  # noqa: S101 a valid report has both
+    assert plan.policy is not None  # noqa: S101
+    warehouse = Warehouse(
+        id=new_id(),
+        project=granted.target,
+        name=spec.name,
+        name_key=match_key(spec.name),
+        storage_profile=plan.profile.dump(),
+        location=plan.profile.location,
+        delete_profile=delete_profile,
+        allowed_format_versions=list(plan.policy.allowed),
+        default_format_version=plan.policy.default,
+        managed_by=spec.managed_by or SELF_MANAGED,
+    )
+    _insert(granted, warehouse, plan.profile)
+    return warehouse
 
 
 def create(
     granted: Granted[Project], name: str, *, profile: StorageProfile, delete_profile: dict[str, Any]
 ) -> Warehouse:
-    """Prove the storage, then create the warehouse; the creator owns it.
+    """As `create_validated`, with a profile that is parsed and everything else as it is by default."""
+    spec = WarehouseSpec(name, StorageSpec(profile.dump()))
+    return create_validated(granted, spec, delete_profile=delete_profile)
 
-    Raises InvalidArgument for a bad name or a directory outside `storage.local_roots`, BadRequest when the storage
-    cannot be written and read, AlreadyExists when the name or the location (or one inside it or around it) is taken.
-    """
+
+def visible(granted: Granted[Project], page: Page, *, statuses: Collection[str]) -> tuple[list[Warehouse], str | None]:
+    """The project's warehouses that the caller may see, by name, and the key behind which the next page starts."""
+    after = page.after or ""
+    found = [each for each in access.visible_warehouses(granted) if each.status in statuses and each.name_key > after]
+    return page.cut([(each, each.name_key) for each in found])
+
+
+def lock_creations() -> None:
+    """Until the transaction ends nobody else takes a location."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
+
+
+def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StorageProfile) -> None:
     project, context = granted.target, granted.context
-    check_name(name, what="warehouse")
-    if "/" in name:
-        raise InvalidArgument(f"Invalid warehouse name {name!r}: it must not hold '/'")
-    _ensure_allowed(profile)
-    # before anything is written: the place may be another tenant's; and again under the lock
-    _ensure_exclusive(profile.location)
-    _prove(profile)
-    warehouse = Warehouse(
-        id=new_id(),
-        project=project,
-        name=name,
-        name_key=match_key(name),
-        storage_profile=profile.dump(),
-        location=profile.location,
-        delete_profile=delete_profile,
-    )
     try:
         with changing():
-            with connection.cursor() as cursor:
-                cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
-            _ensure_exclusive(profile.location)
+            lock_creations()
+            warehouse_validation.ensure_exclusive(profile, but=None)
             warehouse.save(force_insert=True)
             ledger.give(
                 warehouse_chain(warehouse), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id
             )
             projects.bump_epoch(project.id)
-            data = {"name": name, "location": profile.location}
+            data = {"name": warehouse.name, "location": warehouse.location}
             record(Change("createWarehouse", "warehouse", str(warehouse.id), project.id, data), context)
     except IntegrityError as error:
-        raise AlreadyExists(f"A warehouse with the name {name!r} exists already in this project") from error
-    return warehouse
-
-
-def in_project(granted: Granted[Project]) -> list[Warehouse]:
-    return list(Warehouse.objects.filter(project=granted.target).order_by("name_key"))
-
-
-def _ensure_exclusive(location: str) -> None:
-    """No other warehouse of the server lies at, in or around `location`; the message does not say whose it is."""
-    parts = location.split("/")
-    around = ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
-    inside = Q(location__startswith=location + "/")
-    if Warehouse.objects.filter(inside | Q(location__in=around)).exists():
-        raise AlreadyExists(f"The location {location} overlaps another warehouse's: each needs a location of its own")
-
-
-def _ensure_allowed(profile: StorageProfile) -> None:
-    """The directory lies below one of the operator's roots."""
-    roots = config.current().storage.local_roots
-    # a link below a root may lead out of it
-    meant = Path(profile.base_path).resolve()
-    if not any(meant.is_relative_to(root.resolve()) for root in roots):
-        allowed = ", ".join(str(root) for root in roots) or "none: the setting is empty"
-        raise InvalidArgument(
-            f"base-path {profile.base_path!r} is not below one of the server's storage.local_roots ({allowed})"
-        )
-
-
-def _prove(profile: StorageProfile) -> None:
-    """Write, read and remove a file where the warehouse shall lie."""
-    store = backends.storage(profile)
-    probe = f"{profile.location}/.lakewarden-probe-{new_id()}"
-    try:
-        store.write_new(probe, b"probe")
-        try:
-            store.read(probe, limit=16)
-        finally:
-            store.delete(probe)
-    except StorageError as error:
-        raise BadRequest(f"The storage cannot be used: {error}") from error
+        if "foreign key" in str(error):
+            raise NoSuchProject(f"Project does not exist: {project.id}") from error
+        raise AlreadyExists(f"A warehouse with the name {warehouse.name!r} exists already in this project") from error

@@ -1,4 +1,7 @@
-"""An authenticator for in-process tests: the token `alice` is the person `oidc~alice`, no cryptography involved."""
+"""An authenticator for in-process tests: the token `alice` is the person `oidc~alice`, no cryptography involved.
+
+`alice+analysts,engineers` is alice, to whom her identity provider gives these roles.
+"""
 
 from lakewarden.authn.interface import Principal
 from lakewarden.errors import NotAuthorized, Unavailable
@@ -13,6 +16,7 @@ class StubAuthenticator:
             raise NotAuthorized("Send 'Authorization: Bearer <access token>'")
         if token == "unavailable":
             raise Unavailable("The identity provider cannot be reached")
+        token, _, roles = token.partition("+")
         return Principal(
             id=f"oidc~{token}",
             name=token.title(),
@@ -20,6 +24,7 @@ class StubAuthenticator:
             kind="application" if token.startswith("engine") else "human",
             issuer="https://issuer.test",
             expires_at=4e9,
+            token_roles=tuple(roles.split(",")) if roles else (),
         )
 
     def find_known(self, authorization: str | None) -> Principal | None:

@@ -75,7 +75,6 @@ class WarehouseAction(Enum):
     GET_ALL_TASKS = "get_all_tasks"
     CONTROL_ALL_TASKS = "control_all_tasks"
     READ_GRANTS = "read_grants"
-    MANAGE_GRANTS = "manage_grants"
 
 
 class NamespaceAction(Enum):
@@ -93,6 +92,7 @@ class NamespaceAction(Enum):
     DELETE = "delete"
     MOVE = "move"
     ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"
+    READ_GRANTS = "read_grants"
 
 
 class TableAction(Enum):
@@ -106,6 +106,7 @@ class TableAction(Enum):
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"
     CONTROL_TASKS = "control_tasks"
+    READ_GRANTS = "read_grants"
 
 
 class ViewAction(Enum):
@@ -118,6 +119,7 @@ class ViewAction(Enum):
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"
     CONTROL_TASKS = "control_tasks"
+    READ_GRANTS = "read_grants"
 
 
 class UserAction(Enum):

@@ -6,7 +6,7 @@ from lakewarden.authz.actions import Action, ObjectType
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Subject, T
 from lakewarden.authz.model import Privilege, is_allowed, wording
-from lakewarden.context import RequestContext, Refused
+from lakewarden.context import Refused, RequestContext
 from lakewarden.errors import Forbidden, LakewardenError
 
 
@@ -45,12 +45,12 @@ def authorize(
     """
     _note(context, chain)
     if is_allowed(action, held):
-        return Granted(target, context, held)
-    last = chain[-1]
-    context.trail.refused = Refused(action.value, last.type.value, last.id, _project_of(chain))
-    if Privilege.SEE not in held:
-        raise hidden
-    raise Forbidden(f"Not allowed: {action.value} on this {chain[-1].type.value} needs the privilege {wording(action)}")
+        return Granted(target, context, held, tuple(chain))
+    last, is_hidden = chain[-1], Privilege.SEE not in held
+    sentence = f"Not allowed: {action.value} on this {last.type.value} needs the privilege {wording(action)}"
+    reason = f"{sentence}; answered as if it did not exist" if is_hidden else sentence
+    context.trail.refused = Refused(action.value, last.type.value, last.id, _project_of(chain), reason)
+    raise hidden if is_hidden else Forbidden(sentence)
 
 
 def _note(context: RequestContext, chain: Sequence[ObjectRef]) -> None:

@@ -30,11 +30,17 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Granted(Generic[T_co]):
-    """`target`, which `context.actor` may act upon. Only access modules build it; services take nothing else."""
+    """`target`, which `context.actor` may act upon. Only `authorize` builds it; services take nothing else."""
 
     target: T_co
     context: RequestContext
     privileges: frozenset[Privilege]
+    chain: tuple[ObjectRef, ...]
+    """From the server down to the target."""
+
+    @property
+    def ref(self) -> ObjectRef:
+        return self.chain[-1]
 
     def allows(self, action: Action) -> bool:
         """Whether what the caller holds suffices for another action on the same target."""

@@ -116,6 +116,32 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
     _T.VIEW: _BELOW_PROJECT - {_P.CREATE, _P.WRITE},
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a privilege is for, and its category: metadata, read, write, create, security or administration."""
+
+    category: str
+    text: str
+
+
+DESCRIPTIONS: dict[Privilege, Description] = {
+    _P.ADMIN: Description("administration", "Manages the server, its users and its projects, but sees no data."),
+    _P.OPERATOR: Description("administration", "Does everything everywhere: for trusted automation."),
+    _P.PROJECT_ADMIN: Description("administration", "Does everything in the project."),
+    _P.SECURITY_ADMIN: Description("security", "Manages roles and grants in the project."),
+    _P.DATA_ADMIN: Description("administration", "Manages all warehouses and data of the project, not its roles."),
+    _P.ROLE_CREATOR: Description("security", "Creates roles."),
+    _P.OWNERSHIP: Description("security", "Does everything with the object, and grants rights on it."),
+    _P.PASS_GRANTS: Description("security", "Grants to others the rights that the holder has on the object."),
+    _P.MANAGE_GRANTS: Description("security", "Grants and revokes every right on the object and what is in it."),
+    _P.MODIFY: Description("write", "Changes, renames and drops the object and what is in it, and writes data."),
+    _P.WRITE: Description("write", "Writes data: commits to tables, without altering or dropping anything else."),
+    _P.CREATE: Description("create", "Creates objects in it."),
+    _P.SELECT: Description("read", "Reads data."),
+    _P.DESCRIBE: Description("metadata", "Sees the object, its metadata and what is in it."),
+}
+
 _ADMINISTRATION = frozenset({_P.ADMIN, _P.OPERATOR})
 _ROLE_CONTROL = frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS})
 _NEEDS: dict[Privilege, tuple[Action, ...]] = {
@@ -192,7 +218,13 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         ViewAction.CONTROL_TASKS,
     ),
     _P.ROLE_CREATOR: (ProjectAction.CREATE_ROLE,),
-    _P.MANAGE_GRANTS: (ProjectAction.READ_GRANTS, WarehouseAction.READ_GRANTS, WarehouseAction.MANAGE_GRANTS),
+    _P.MANAGE_GRANTS: (
+        ProjectAction.READ_GRANTS,
+        WarehouseAction.READ_GRANTS,
+        NamespaceAction.READ_GRANTS,
+        TableAction.READ_GRANTS,
+        ViewAction.READ_GRANTS,
+    ),
 }
 
 Needs = tuple[frozenset[Privilege], ...]

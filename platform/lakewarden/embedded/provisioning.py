@@ -58,9 +58,11 @@ class ManagementClient:
         location = f"file://{found['storage-profile']['base-path'].rstrip('/')}"
         return ReadyWarehouse(id=str(found["warehouse-id"]), name=name, location=location)
 
-    def grant(self, warehouse: ReadyWarehouse, *, principal: str, privileges: tuple[str, ...]) -> None:
-        """Give the user `principal` (`oidc~<subject>`) the privileges; those that it has already stay."""
-        writes = [{"privilege": privilege, "principal": {"user": principal}} for privilege in privileges]
+    def grant(self, warehouse: ReadyWarehouse, *, application: str, name: str, privileges: tuple[str, ...]) -> None:
+        """Give the application (`oidc~<subject>`), which is made known, the privileges; what it has already stays."""
+        described = {"id": application, "name": name, "user-type": "application", "update-if-exists": True}
+        self._ask("POST", "/v1/user", described)
+        writes = [{"privilege": privilege, "principal": {"user": application}} for privilege in privileges]
         self._ask("POST", f"/v1/warehouse/{warehouse.id}/grants", {"writes": writes, "deletes": []})
 
     def _find_warehouse(self, name: str) -> dict[str, Any]:

@@ -153,7 +153,12 @@ class DevelopmentStack:
             endpoint = token_endpoint(issuer)
             client = ManagementClient.sign_in(management_uri, endpoint, admin)
             warehouse = client.ensure_warehouse(WAREHOUSE_NAME, base_path=self._local_root / WAREHOUSE_NAME)
-            client.grant(warehouse, principal=f"oidc~{engine.subject}", privileges=ENGINE_PRIVILEGES)
+            client.grant(
+                warehouse,
+                application=f"oidc~{engine.subject}",
+                name=engine.client_id,
+                privileges=ENGINE_PRIVILEGES,
+            )
         return ReadyInfo(
             catalog_uri=f"{base_uri}/catalog",
             management_uri=management_uri,

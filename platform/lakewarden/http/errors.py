@@ -16,11 +16,17 @@ from lakewarden.errors import (
     Unavailable,
 )
 from lakewarden.http.request import request_id
-from lakewarden.http.responses import json_response
+from lakewarden.http.responses import JSON, json_response
 
 logger = logging.getLogger(__name__)
 
 _SERVER_ERROR = 500
+
+
+class RenderedError(HttpResponse):
+    """The answer to a request that failed; `error` is what the caller is told."""
+
+    error: LakewardenError
 
 
 def as_lakewarden_error(error: Exception) -> LakewardenError:
@@ -44,9 +50,19 @@ def render_error(error: Exception, identifier: str) -> HttpResponse:
     told = as_lakewarden_error(error)
     message = told.message
     if told.status >= _SERVER_ERROR:
-        logger.error("request %s failed: %s", identifier, error, exc_info=error)
+        # what is unavailable is so for every request: one line each, without the way there
+        told_how = None if isinstance(told, Unavailable) else error
+        logger.log(
+            logging.WARNING if told_how is None else logging.ERROR,
+            "request %s failed: %s",
+            identifier,
+            error.__cause__ or error if told_how is None else error,
+            exc_info=told_how,
+        )
         message = f"{message} (request id {identifier})"
-    response = json_response(error_body(told, message), status=told.status)
+    body = json_response(error_body(told, message)).content
+    response = RenderedError(body, status=told.status, content_type=JSON)
+    response.error = told
     if isinstance(told, NotAuthorized):
         response["WWW-Authenticate"] = 'Bearer realm="lakewarden"'
     if isinstance(told, Unavailable):

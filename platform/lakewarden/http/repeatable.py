@@ -24,7 +24,8 @@ class RepeatableEndpoint(Endpoint, ABC):
         value = call.headers.get("idempotency-key")
         if value is None or call.method not in {"POST", "DELETE"}:
             return method(call, **path)
-        key = records.parse(value, method=call.method, path=call.path, body=call.body)
+        project = call.context.project_id
+        key = records.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
         call = replace(call, context=replace(call.context, idempotency=key))
         earlier = records.find(call.context)
         if earlier is not None:

@@ -95,12 +95,14 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
         token_roles=principal.token_roles,
         assumed_role=assumed_role(request.headers.get("x-assume-role")),
     )
-    return RequestContext(
+    context = RequestContext(
         actor=actor,
         request_id=identifier,
         user_agent=request.headers.get("user-agent", ""),
         project_id=request.headers.get("x-project-id") or request.headers.get("x-project-ident"),
     )
+    request.META[CONTEXT] = context
+    return context
 
 
 def assumed_role(header: str | None) -> str | None:

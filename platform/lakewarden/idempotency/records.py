@@ -40,15 +40,19 @@ class Outcome:
     refusal: tuple[int, bytes] | None
 
 
-def parse(value: str, *, method: str, path: str, body: bytes) -> IdempotencyKey:
-    """Raises BadRequest unless `value` is a UUID in its 36 characters."""
+def parse(value: str, *, project_id: str | None, method: str, path: str, body: bytes) -> IdempotencyKey:
+    """The key of a request; `project_id` is what it says of its project: one path may mean a warehouse in each.
+
+    Raises BadRequest unless `value` is a UUID in its 36 characters.
+    """
     try:
         key = uuid.UUID(value)
     except ValueError:
         key = None
     if key is None or len(value) != 36:  # noqa: PLR2004 the text form's length
         raise BadRequest(f"Invalid Idempotency-Key {value[:80]!r}: a UUID of 36 characters is expected")
-    digest = hashlib.sha256(b"\n".join((method.encode(), path.encode(), body))).hexdigest()
+    about = ((project_id or "").encode(), method.encode(), path.encode(), body)
+    digest = hashlib.sha256(b"\n".join(about)).hexdigest()
     return IdempotencyKey(key=key, fingerprint=digest, attempt=uuid.uuid4())
 
 

@@ -50,3 +50,11 @@ class Storage(Protocol):
     def delete_below(self, location: str) -> Iterator[str]:
         """Remove every file below `location` and empty directories with them; yields each removed file's location."""
         ...
+
+    def nearest_folder(self, location: str) -> str:
+        """The innermost folder that is there already: `location` or one around it; stores without folders: itself."""
+        ...
+
+    def remove_empty(self, location: str, *, inside: str) -> None:
+        """Remove the folder `location` and those around it that lie in `inside`, as far as nothing is in them."""
+        ...

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
-from lakewarden.storage.profiles import LocalProfile, local_path
+from lakewarden.storage.profiles import SCHEME, LocalProfile, local_path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -83,6 +83,20 @@ class LocalStorage:
                     yield f"{location}/{file.relative_to(top)}"
                 with suppress(OSError):  # somebody wrote into it in between: the next run takes it
                     Path(folder).rmdir()
+
+    def nearest_folder(self, location: str) -> str:
+        path = Path(local_path(location))
+        return SCHEME + str(next(folder for folder in (path, *path.parents) if os.path.lexists(folder)))
+
+    def remove_empty(self, location: str, *, inside: str) -> None:
+        path, border = Path(local_path(location)), Path(local_path(inside))
+        for folder in (path, *path.parents):
+            if folder == border or not folder.is_relative_to(border):
+                return
+            try:
+                folder.rmdir()
+            except OSError:
+                return  # something is in it, or somebody was faster
 
     def _path(self, location: str) -> Path:
         """The path of a `file://` URI; OutOfReach when it leaves the base path."""

@@ -5,20 +5,31 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from lakewarden.errors import BadRequest
 from lakewarden.storage.interface import StorageError
 
 SCHEME = "file://"
+MAX_PATH_BYTES = 900  # the locations of tables are longer by two ids, and must be within 1024
+MAX_NAME_BYTES = 255  # of a folder
 
 
 def _normal(path: str) -> str:
-    if not path.startswith("/") or "\x00" in path:
-        raise ValueError(f"{path!r} is not an absolute path")
-    if any(part == ".." for part in path.split("/")):
-        raise ValueError(f"{path!r} must not hold '..'")
-    return str(Path(path))
+    if not path.startswith("/"):
+        raise ValueError(f"{path[:80]!r} is not an absolute path")
+    if any(character < " " or character == "\x7f" for character in path):
+        raise ValueError(f"{path[:80]!r} holds a control character")
+    if any(part == ".." for part in (*path.split("/"), *unquote(path).split("/"))):
+        raise ValueError(f"{path[:80]!r} must not hold '..'")
+    # two slashes at the beginning are a place of their own for Path, and the same one for the system
+    normal = str(Path("/" + path.lstrip("/")))
+    longest = max(len(part.encode()) for part in normal.split("/"))
+    if len(normal.encode()) > MAX_PATH_BYTES or longest > MAX_NAME_BYTES:
+        raise ValueError(
+            f"{path[:80]!r}… is too long: {MAX_PATH_BYTES} bytes in all and {MAX_NAME_BYTES} a folder are allowed"
+        )
+    return normal
 
 
 class LocalProfile(BaseModel):
@@ -39,20 +50,31 @@ class LocalProfile(BaseModel):
 
 
 StorageProfile = LocalProfile
-_adapter: TypeAdapter[StorageProfile] = TypeAdapter(StorageProfile)
+"""One of the known types; a further one joins the union here, and PROFILES."""
+
+PROFILES: dict[str, type[StorageProfile]] = {"local": LocalProfile}
 
 
 def parse_profile(value: object) -> StorageProfile:
-    """Raises BadRequest that names the wrong field."""
-    if not isinstance(value, dict) or value.get("type") != "local":
-        kind = value.get("type") if isinstance(value, dict) else value
-        raise BadRequest(f"Unknown storage profile type {kind!r}: this server knows 'local'")
+    """Raises BadRequest that names the wrong field, or lists the types that are known."""
+    kind = value.get("type") if isinstance(value, dict) else value
+    shape = PROFILES.get(kind) if isinstance(kind, str) else None
+    if shape is None:
+        known = ", ".join(repr(name) for name in sorted(PROFILES))
+        raise BadRequest(f"Unknown storage profile type {str(kind)[:80]!r}: this server knows {known}")
     try:
-        return _adapter.validate_python(value)
+        return shape.model_validate(value)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in problem["loc"])
-        raise BadRequest(f"Invalid storage profile: {field}: {problem['msg']}") from None
+        reason = problem["msg"].removeprefix("Value error, ")
+        raise BadRequest(f"Invalid storage profile: {field}: {reason}") from None
+
+
+def check_credential(profile: StorageProfile, credential: object) -> None:
+    """Raises BadRequest when `credential` (None: not given) is not of a kind that storage of the type takes."""
+    if credential is not None:
+        raise BadRequest(f"storage-credential: storage of the type {profile.type!r} has none; leave it out")
 
 
 @lru_cache(maxsize=10_000)

@@ -3,6 +3,9 @@
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 
+# importing it is what makes its tasks known to the worker
+from lakewarden.tasks import cleanup  # noqa: F401
+
 CONCURRENCY = 4
 
 

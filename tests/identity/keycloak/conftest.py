@@ -110,8 +110,7 @@ def warehouse(lakewarden: LakewardenServer, realm: Realm) -> ReadyWarehouse:
     management = ManagementClient(lakewarden.management_uri, realm.client_token("operator"))
     made = management.ensure_warehouse("lake", base_path=lakewarden.local_root / "lake")
     spark = Caller(lakewarden.uri, realm.client_token("spark"))
-    assert spark.whoami().status == 200  # rights are given to users that the server knows
-    management.grant(made, principal=spark.user, privileges=ENGINE_PRIVILEGES)
+    management.grant(made, application=spark.user, name="spark", privileges=ENGINE_PRIVILEGES)
     return made
 
 

@@ -108,6 +108,7 @@ def test_commands_run_in_order_with_their_settings(data_dir: Path) -> None:
         "serve",
         "/token",
         "/management/v1/warehouse",
+        "/management/v1/user",
         "/management/v1/warehouse/w-1/grants",
     ]
     assert seen[1][1]["arguments"] == ["--port", issuer.rpartition(":")[2], "--state-dir", f"{data_dir}/issuer"]
@@ -123,11 +124,11 @@ def test_commands_run_in_order_with_their_settings(data_dir: Path) -> None:
         "LAKEWARDEN__STORAGE__LOCAL_ROOTS": f"{data_dir}/warehouse",
         "LAKEWARDEN__LOG__LEVEL": "DEBUG",
     }
-    assert json.loads(seen[6][1]["body"])["writes"] == [
+    assert json.loads(seen[7][1]["body"])["writes"] == [
         {"privilege": name, "principal": {"user": "oidc~lakewarden-engine"}}
         for name in ("create", "modify", "select", "describe")
     ]
-    assert seen[6][1]["authorization"] == "Bearer token-of-admin"
+    assert seen[7][1]["authorization"] == "Bearer token-of-admin"
 
 
 def test_second_run_keeps_addresses_and_credentials_and_finds_its_warehouse(data_dir: Path) -> None:

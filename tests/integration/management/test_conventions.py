@@ -47,7 +47,7 @@ def test_unknown_path_is_in_the_error_shape(admin: AsgiClient) -> None:
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "OPTIONS"])
 def test_other_methods_are_not_allowed(admin: AsgiClient, method: str) -> None:
-    answer = admin.call(method, "/management/v1/project")
+    answer = admin.call(method, "/management/v1/project-list")
     assert answer.error() == (405, "MethodNotAllowedException")
     assert "GET" in answer.headers["allow"]
 

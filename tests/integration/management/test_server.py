@@ -18,7 +18,8 @@ def test_info_before_bootstrap_says_so_and_keeps_the_server_id(client: AsgiClien
 def test_info_tells_version_and_backend(admin: AsgiClient) -> None:
     told = admin.get("/management/v1/info").json()
     assert set(told) == {"server-id", "bootstrapped", "default-project-id", "authz-backend", "version", "queues"}
-    assert (told["default-project-id"], told["authz-backend"], told["queues"]) == (NIL, "database", [])
+    assert (told["default-project-id"], told["authz-backend"]) == (NIL, "database")
+    assert told["queues"] == ["tabular_purge", "task_log_cleanup"]
 
 
 def test_bootstrap_makes_the_caller_administrator(client: AsgiClient) -> None:
@@ -81,33 +82,6 @@ def test_whoami_provisions_the_caller(admin: AsgiClient, stranger: AsgiClient) -
         "email": "stranger@example.org",
         "user-type": "human",
         "last-updated-with": "create-endpoint",
+        "is-instance-admin": False,
     }
     assert User.objects.filter(id="oidc~stranger").exists()
-
-
-def test_register_answers_201_then_409_then_200_with_update(client: AsgiClient) -> None:
-    engine = client.as_user("engine-1")
-    first = engine.post("/management/v1/user", {})
-    assert (first.status, first.json()["user-type"]) == (201, "application")
-    assert engine.post("/management/v1/user", {}).error() == (409, "AlreadyExistsException")
-    User.objects.update(name="old")
-    again = engine.post("/management/v1/user", {"update-if-exists": True})
-    assert (again.status, again.json()["name"]) == (200, "Engine-1")
-    assert again.json()["last-updated-with"] == "update-endpoint"
-
-
-def test_register_somebody_else_is_not_served(admin: AsgiClient) -> None:
-    for body in ({"id": "oidc~bob", "name": "Bob", "user-type": "human"}, {"name": "Other"}):
-        answer = admin.post("/management/v1/user", body)
-        assert answer.status == 400
-        assert "not served" in answer.message()
-    assert not User.objects.filter(id="oidc~bob").exists()
-
-
-def test_a_deleted_user_is_not_described_anew(client: AsgiClient) -> None:
-    bob = client.as_user("bob")
-    bob.post("/management/v1/user", {})
-    User.objects.update(name="Deleted User", email=None, deleted_at="2026-01-01T00:00:00Z")
-    bob.post("/management/v1/user", {"update-if-exists": True})
-    bob.get("/management/v1/whoami")
-    assert User.objects.values_list("name", "email").get() == ("Deleted User", None)

@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from lakewarden.tasks import cleanup
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
 from tests.servers.asgi_client import AsgiClient
@@ -46,6 +49,12 @@ def lake(engine: AsgiClient, warehouse: Warehouse) -> Lake:
     return found
 
 
+def tasks(lake: Lake) -> list[dict[str, Any]]:
+    answer = lake.client.post(f"/management/v1/warehouse/{lake.warehouse_id}/task/list", {})
+    assert answer.status == 200, answer.body
+    return list(answer.json()["tasks"])
+
+
 def test_the_worker_purges_a_dropped_table_and_stops_when_told(lake: Lake, tmp_path: Path) -> None:
     lake.create_table("kept")
     lake.create_table("orders")
@@ -61,6 +70,8 @@ def test_the_worker_purges_a_dropped_table_and_stops_when_told(lake: Lake, tmp_p
         child.send_signal(signal.SIGTERM)
         assert child.wait(20) == 0
 
+    (task,) = tasks(lake)
+    assert (task["status"], task["progress"]) == ("SUCCESS", 1.0)
     assert lake.load("kept")["metadata"]["location"] != str(location)
     assert Path(lake.load("kept")["metadata-location"].removeprefix("file://")).exists()
     assert "Traceback" not in log.read_text()
@@ -83,3 +94,36 @@ def test_a_job_of_a_killed_worker_is_given_back(lake: Lake, tmp_path: Path) -> N
         wait_for(lambda: not location.exists(), what="the purge", log=log)
 
     assert not ProcrastinateJob.objects.filter(task_name="purge_location").exists()
+    assert [each["status"] for each in tasks(lake)] == ["SUCCESS"]
+
+
+def test_a_failed_purge_is_run_again_over_the_api(lake: Lake, admin: AsgiClient, tmp_path: Path) -> None:
+    lake.create_table("orders")
+    location = Path(lake.load("orders")["metadata"]["location"].removeprefix("file://"))
+    lake.client.delete(lake.table("orders", purgeRequested="true"))
+    management = f"/management/v1/warehouse/{lake.warehouse_id}"
+    settings = {"queue-config": {"max-attempts": 1}}
+    assert admin.post(f"{management}/task-queue/tabular_purge/config", settings).status == 204
+    # somebody has put a link out of the warehouse in its place
+    location.rename(tmp_path / "elsewhere")
+    location.symlink_to(tmp_path / "elsewhere")
+    log = tmp_path / "worker.log"
+
+    with worker(log):
+        wait_for(lambda: tasks(lake)[0]["status"] == "FAILED", what="the failure", log=log)
+        told = admin.get(f"{management}/task/by-id/{tasks(lake)[0]['task-id']}").json()
+        assert told["message"].startswith("OutOfReach: ")
+        assert [each["status"] for each in told["attempts"]] == ["FAILED"]
+        location.unlink()
+        (tmp_path / "elsewhere").rename(location)
+        again = {"action": {"action-type": "run-now"}, "task-ids": [told["task-id"]]}
+        assert admin.post(f"{management}/task/control", again).status == 204
+        wait_for(lambda: tasks(lake)[0]["status"] == "SUCCESS", what="the second run", log=log)
+
+    assert not location.exists()
+    assert tasks(lake)[0]["attempt"] == 2
+
+
+def test_the_worker_plans_the_cleanup_of_the_log() -> None:
+    assert cleanup.task_log_cleanup.name in app.tasks
+    assert ("plan_task_log_cleanup", "") in app.periodic_registry.periodic_tasks

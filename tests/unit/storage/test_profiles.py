@@ -8,7 +8,8 @@ from lakewarden.storage.profiles import local_path, parse_profile
 
 
 @pytest.mark.parametrize(
-    ("path", "location"), [("/a/b", "file:///a/b"), ("/a//b/", "file:///a/b"), ("/a b/ü", "file:///a b/ü")]
+    ("path", "location"),
+    [("/a/b", "file:///a/b"), ("/a//b/", "file:///a/b"), ("//a/./b", "file:///a/b"), ("/a b/ü", "file:///a b/ü")],
 )
 def test_a_local_profile_has_one_form(path: str, location: str) -> None:
     profile = parse_profile({"type": "local", "base-path": path})
@@ -27,7 +28,12 @@ def test_a_local_profile_has_one_form(path: str, location: str) -> None:
         ({"type": "local", "base-path": 7}, "base-path"),
         ({"type": "local", "base-path": "a/b"}, "not an absolute path"),
         ({"type": "local", "base-path": "/a/../b"}, "must not hold"),
-        ({"type": "local", "base-path": "/a\x00"}, "not an absolute path"),
+        ({"type": "local", "base-path": "/a/%2E%2e/b"}, "must not hold"),
+        ({"type": "local", "base-path": "/a\x00"}, "control character"),
+        ({"type": "local", "base-path": "/a\x7f"}, "control character"),
+        ({"type": "local", "base-path": "/" + "ü" * 128}, "too long"),
+        ({"type": "local", "base-path": "/a" * 451}, "too long"),
+        ({"type": ["local"]}, "this server knows 'local'"),
         ({"type": "local", "base-path": "/a", "more": 1}, "more"),
     ],
 )

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from django.db.models import Q
-
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.ledger import changes
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS, Grant
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
@@ -20,59 +19,32 @@ def on(ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
     ]
 
 
+def of(principal: PrincipalId, *, project_id: str) -> list[tuple[ObjectRef, Privilege]]:
+    """Everything granted directly to a principal in a project, by object and privilege."""
+    rows = Grant.objects.filter(principal_id=principal, project_id=project_id)
+    return [
+        (ObjectRef(ObjectType(row.object_type), row.object_id), Privilege(row.privilege))
+        for row in rows.order_by("object_type", "object_id", "privilege")
+    ]
+
+
 def give(
     chain: Sequence[ObjectRef], grants: Iterable[tuple[PrincipalId, Privilege]], *, granted_by: PrincipalId
-) -> None:
-    """Add what is missing on the last of `chain`, which begins at the server."""
-    entries = list(grants)
-    principals, privileges = [principal for principal, _ in entries], [privilege.value for _, privilege in entries]
-    _, *between = (ref.id for ref in chain)
-    ref, project_id = chain[-1], between[0] if between else None
-    execute(_ADD, [ref.type.value, ref.id, project_id, between[:-1], granted_by, principals, privileges])
+) -> int:
+    """Add what is missing on the last of `chain`, which begins at the server; returns how much that was."""
+    return _add(chain, [(principal, privilege.value) for principal, privilege in grants], granted_by=granted_by)
 
 
-def remove(ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> None:
-    """Remove what is there."""
-    wanted = Q(pk__in=[])
-    for principal, privilege in grants:
-        wanted |= Q(principal_id=principal, privilege=privilege.value)
-    Grant.objects.filter(wanted, object_type=ref.type.value, object_id=ref.id).delete()
-
-
-def add(
-    ref: ObjectRef,
-    grants: Iterable[tuple[PrincipalId, Privilege]],
-    *,
-    project_id: str | None,
-    granted_by: PrincipalId,
-) -> None:
-    """Going away: use `give`."""
-    chain = [ObjectRef(ObjectType.SERVER, "server"), ObjectRef(ObjectType.PROJECT, project_id or ""), ref]
-    give(chain if project_id else chain[:1], grants, granted_by=granted_by)
+def remove(ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> int:
+    """Remove what is there; returns how much that was."""
+    return _remove(ref, [(principal, privilege.value) for principal, privilege in grants])
 
 
 def set_managed(chain: Sequence[ObjectRef], *, managed: bool, set_by: PrincipalId) -> bool:
     """Set or lift the flag of managed access on the last of `chain`; returns whether that changed anything."""
-    ref = chain[-1]
-    flag = Grant.objects.filter(
-        object_type=ref.type.value, object_id=ref.id, principal_id=EVERYBODY, privilege=MANAGED_ACCESS
-    )
-    if flag.exists() == managed:
-        return False
-    if managed:
-        between = [each.id for each in chain[1:]]
-        flag.create(
-            object_type=ref.type.value,
-            object_id=ref.id,
-            principal_id=EVERYBODY,
-            privilege=MANAGED_ACCESS,
-            project_id=between[0],
-            ancestors=between[:-1],
-            granted_by=set_by,
-        )
-    else:
-        flag.delete()
-    return True
+    flag = [(EVERYBODY, MANAGED_ACCESS)]
+    changed = _add(chain, flag, granted_by=set_by) if managed else _remove(chain[-1], flag)
+    return changed > 0
 
 
 def is_managed(chain: Sequence[ObjectRef]) -> tuple[bool, bool]:
@@ -91,13 +63,17 @@ def reparent(ref: ObjectRef, *, before: Sequence[ObjectRef], after: Sequence[Obj
 
 def forget_object(ref: ObjectRef) -> None:
     """Remove everything granted on an object that is gone."""
-    execute("delete from authz_grant where object_type = %s and object_id = %s", [ref.type.value, ref.id])
+    _change(_FORGET_OBJECT, {"type": ref.type.value, "id": ref.id})
 
 
 def forget_principal(principal: PrincipalId) -> set[str | None]:
     """Remove everything granted to a user or role that is gone; returns the projects it was in (None: the server)."""
-    rows = fetch("delete from authz_grant where principal_id = %s returning project_id", [principal])
-    return {project_id for (project_id,) in rows}
+    return {project_id for (project_id,) in _change(_FORGET_PRINCIPAL, {"principal": principal})}
+
+
+def forget_project(project_id: str) -> None:
+    """Remove everything granted in a project that is gone, on itself and on what was in it."""
+    _change(_FORGET_PROJECT, {"project": project_id})
 
 
 def projects_of(principals: Iterable[PrincipalId]) -> set[str]:
@@ -105,13 +81,73 @@ def projects_of(principals: Iterable[PrincipalId]) -> set[str]:
     return {project_id for (project_id,) in fetch(_PROJECTS, [list(principals)])}
 
 
-_ADD = """
-    insert into authz_grant
-        (object_type, object_id, project_id, ancestors, granted_by, principal_id, privilege, created_at)
-    select %s, %s, %s, %s::text[], %s, principal, privilege, now()
-    from unnest(%s::text[], %s::text[]) as g(principal, privilege)
-    on conflict do nothing
-"""
+def _add(chain: Sequence[ObjectRef], entries: Sequence[tuple[str, str]], *, granted_by: PrincipalId) -> int:
+    _, *between = (ref.id for ref in chain)
+    told = {
+        "type": chain[-1].type.value,
+        "id": chain[-1].id,
+        "project": between[0] if between else None,
+        "ancestors": between[:-1],
+        "by": granted_by,
+    }
+    return len(_change(_ADD, {**told, **_columns(entries)}))
+
+
+def _remove(ref: ObjectRef, entries: Sequence[tuple[str, str]]) -> int:
+    return len(_change(_REMOVE, {"type": ref.type.value, "id": ref.id, **_columns(entries)}))
+
+
+def _columns(entries: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    return {
+        "principals": [principal for principal, _ in entries],
+        "privileges": [privilege for _, privilege in entries],
+    }
+
+
+def _change(statement: str, parameters: dict[str, object]) -> list[tuple[str | None]]:
+    """Run it; a row each for what it added or removed: the project."""
+    changed = fetch(statement, {**parameters, "logged": changes.are_logged()})
+    if changed:
+        changes.announce()
+    return changed
+
+
+_ADD = f"""
+    with added as (
+        insert into authz_grant
+            (object_type, object_id, project_id, ancestors, granted_by, principal_id, privilege, created_at)
+        select %(type)s, %(id)s, %(project)s, %(ancestors)s::text[], %(by)s, principal, privilege, now()
+        from unnest(%(principals)s::text[], %(privileges)s::text[]) as g(principal, privilege)
+        on conflict do nothing returning *
+    ), logged as ({changes.of_grants("write", "added")})
+    select project_id from added
+"""  # noqa: S608 text of our own
+_GONE = f"""
+    returning *
+    ), logged as ({changes.of_grants("delete", "gone")})
+    select project_id from gone
+"""  # noqa: S608 text of our own
+_REMOVE = f"""
+    with gone as (
+        delete from authz_grant using unnest(%(principals)s::text[], %(privileges)s::text[]) as g(principal, named)
+        where principal_id = g.principal and privilege = g.named and object_type = %(type)s and object_id = %(id)s
+    {_GONE}
+"""  # noqa: S608 text of our own
+_FORGET_OBJECT = f"""
+    with gone as (
+        delete from authz_grant where object_type = %(type)s and object_id = %(id)s
+    {_GONE}
+"""  # noqa: S608 text of our own
+_FORGET_PRINCIPAL = f"""
+    with gone as (
+        delete from authz_grant where principal_id = %(principal)s
+    {_GONE}
+"""  # noqa: S608 text of our own
+_FORGET_PROJECT = f"""
+    with gone as (
+        delete from authz_grant where project_id = %(project)s
+    {_GONE}
+"""  # noqa: S608 text of our own
 # 1 + the old depth is where the part of `ancestors` begins that moves along (the object itself, for what lies in it)
 _REPARENT = """
     update authz_grant set ancestors = %(new)s::text[] || ancestors[%(kept)s:]

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from lakewarden.authz.ledger import changes
 from lakewarden.authz.ledger.models import Membership
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared import fetch
 
 ROLE_PREFIX = "role:"
 
@@ -16,21 +17,22 @@ def role_principal(role_id: object) -> PrincipalId:
 
 def add(role: PrincipalId, members: Iterable[PrincipalId], *, project_id: str, added_by: PrincipalId) -> None:
     """Add who is missing."""
-    execute(_ADD, [role, project_id, added_by, list(members)])
+    _change(_ADD, {"role": role, "project": project_id, "by": added_by, "members": list(members)})
 
 
 def remove(role: PrincipalId, members: Iterable[PrincipalId]) -> int:
     """Remove who is there; returns how many."""
-    removed, _ = Membership.objects.filter(role_id=role, member_id__in=list(members)).delete()
-    return removed
+    return len(_change(_REMOVE, {"role": role, "members": list(members)}))
 
 
 def forget_principal(principal: PrincipalId) -> set[str]:
     """Remove a user or role that is gone from every role, and whoever is in it; returns the projects concerned."""
-    rows = fetch(
-        "delete from authz_membership where %(gone)s in (member_id, role_id) returning project_id", {"gone": principal}
-    )
-    return {project_id for (project_id,) in rows}
+    return {project_id for (project_id,) in _change(_FORGET_PRINCIPAL, {"gone": principal})}
+
+
+def forget_project(project_id: str) -> None:
+    """Remove everybody from every role of a project that is gone."""
+    _change(_FORGET_PROJECT, {"project": project_id})
 
 
 def of_role(
@@ -67,11 +69,42 @@ def depth_below(role: PrincipalId) -> int:
     return int(fetch(_DEPTH, {"role": role})[0][0])
 
 
-_ADD = """
-    insert into authz_membership (role_id, project_id, added_by, member_id, created_at)
-    select %s, %s, %s, member, now() from unnest(%s::text[]) as m(member)
-    on conflict do nothing
-"""
+def _change(statement: str, parameters: dict[str, object]) -> list[tuple[str]]:
+    """Run it; a row each for who was added or removed: the project."""
+    changed = fetch(statement, {**parameters, "logged": changes.are_logged()})
+    if changed:
+        changes.announce()
+    return changed
+
+
+_ADD = f"""
+    with added as (
+        insert into authz_membership (role_id, project_id, added_by, member_id, created_at)
+        select %(role)s, %(project)s, %(by)s, member, now() from unnest(%(members)s::text[]) as m(member)
+        on conflict do nothing returning *
+    ), logged as ({changes.of_memberships("write", "added")})
+    select project_id from added
+"""  # noqa: S608 text of our own
+_GONE = f"""
+    returning *
+    ), logged as ({changes.of_memberships("delete", "gone")})
+    select project_id from gone
+"""  # noqa: S608 text of our own
+_REMOVE = f"""
+    with gone as (
+        delete from authz_membership where role_id = %(role)s and member_id = any(%(members)s::text[])
+    {_GONE}
+"""  # noqa: S608 text of our own
+_FORGET_PRINCIPAL = f"""
+    with gone as (
+        delete from authz_membership where %(gone)s in (member_id, role_id)
+    {_GONE}
+"""  # noqa: S608 text of our own
+_FORGET_PROJECT = f"""
+    with gone as (
+        delete from authz_membership where project_id = %(project)s
+    {_GONE}
+"""  # noqa: S608 text of our own
 _DIRECT = """
     select member_id from authz_membership
     where role_id = %(role)s and member_id > %(after)s

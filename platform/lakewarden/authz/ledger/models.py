@@ -1,4 +1,4 @@
-"""The ledger's rows: who holds which privilege on which object, and who is in which role."""
+"""The ledger's rows: who holds which privilege on which object, who is in which role, and what OpenFGA has to hear."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -52,3 +52,43 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.member_id} in {self.role_id}"
+
+
+class Change(models.Model):
+    """A change of the ledger that the authorizer has not applied yet, in the ledger's words; see `changes`."""
+
+    sequence = models.BigAutoField(primary_key=True)
+    operation = models.TextField(choices=[("write", "write"), ("delete", "delete")])
+    principal_id = models.TextField()
+    relation = models.TextField()
+    object_type = models.TextField()
+    object_id = models.TextField()
+
+    class Meta:
+        db_table = "authz_change"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(operation__in=["write", "delete"]), name="authz_change_operation_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.principal_id} {self.relation} on {self.object_type} {self.object_id}"
+
+
+class OpenFgaStore(models.Model):
+    """Where OpenFGA keeps the rights, and the version of the model there; written by `lakewarden migrate`."""
+
+    name = models.TextField(primary_key=True)
+    store_id = models.TextField()
+    model_id = models.TextField()
+    model_hash = models.TextField()
+    filled_at = models.DateTimeField(
+        null=True, help_text="Since when it has everything that the ledger has; none: `openfga reconcile` must run."
+    )
+
+    class Meta:
+        db_table = "openfga_store"
+
+    def __str__(self) -> str:
+        return f"{self.name}: store {self.store_id}, model {self.model_id}"

@@ -1,0 +1,123 @@
+"""Protection of namespaces, tables and views from deletion: set by the management API, obeyed by every drop.
+
+Kept in the row's `protection` as {"by", "at", "reason"}. Names, data and metadata of what is protected can be changed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.db.models import F
+from django.utils import timezone
+
+from catalog.models import Namespace, Tabular
+from catalog.services.pointer import gone
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import InvalidArgument, LakewardenError, NoSuchNamespace, Protected
+from lakewarden.events.changes import Change, record
+from lakewarden.transactions import changing
+
+MAX_REASON_LENGTH = 1000
+
+O = TypeVar("O", Namespace, Tabular)  # noqa: E741 an object
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """`by` and `at` are of whoever set it; `updated_at` is the last change of the object itself."""
+
+    protected: bool
+    by: str | None
+    at: datetime | None
+    reason: str | None
+    updated_at: datetime | None
+
+
+def of(granted: Granted[Namespace] | Granted[Tabular]) -> Protection:
+    return _shown(granted.target)
+
+
+def set_on_namespace(granted: Granted[Namespace], *, protected: bool, reason: str | None) -> Protection:
+    """Protect a namespace, or lift its protection; saying again what holds changes nothing.
+
+    Raises InvalidArgument for a reason that cannot be kept, NoSuchNamespace when it is gone meanwhile.
+    """
+    return _set(granted, protected=protected, reason=reason)
+
+
+def set_on_tabular(granted: Granted[Tabular], *, protected: bool, reason: str | None) -> Protection:
+    """As `set_on_namespace`, for a table or view; raises its kind's 404 when it is gone meanwhile."""
+    return _set(granted, protected=protected, reason=reason)
+
+
+def ensure_unprotected(target: Namespace | Tabular) -> None:
+    """Raises Protected. Reads the row anew: the caller's transaction has locked it, and removes it next."""
+    found = type(target)._default_manager.filter(id=target.id).values_list("protection", flat=True).first()  # noqa: SLF001 Django's documented name
+    if found is not None:
+        kind = _kind(target)
+        route = f"/management/v1/warehouse/{target.warehouse_id}/{kind}/{target.id}/protection"
+        why = f" ({found['reason']})" if found.get("reason") else ""
+        raise Protected(
+            f"{kind.capitalize()} {target} is protected from deletion by {found['by']} since {found['at']}{why}. "
+            f'Lift that first: POST {{"protected": false}} to {route}'
+        )
+
+
+def _set(granted: Granted[O], *, protected: bool, reason: str | None) -> Protection:
+    target, context = granted.target, granted.context
+    _check(reason, protected=protected)
+    with changing():
+        rows = type(target)._default_manager.select_for_update()  # noqa: SLF001 Django's documented name
+        found = rows.filter(id=target.id).first()
+        if found is None:
+            raise _gone(target)
+        before = found.protection
+        if protected == (before is not None) and (before is None or reason in {None, before["reason"]}):
+            return _shown(found)
+        at = timezone.now()
+        found.protection = {"by": context.actor.id, "at": at.isoformat(), "reason": reason} if protected else None
+        found.updated_at = at
+        fields = ["protection", "updated_at"]
+        if isinstance(found, Namespace):
+            # a tabular's version is its document's
+            found.version = F("version") + 1
+            fields.append("version")
+        found.save(update_fields=fields)
+        record(_change(target, {"protected": protected, "reason": reason}), context)
+    return _shown(found)
+
+
+def _check(reason: str | None, *, protected: bool) -> None:
+    if reason is None:
+        return
+    if not protected:
+        raise InvalidArgument("A reason belongs to a protection: leave it out where 'protected' is false")
+    if len(reason) > MAX_REASON_LENGTH:
+        raise InvalidArgument(f"Invalid reason: {len(reason)} characters, at most {MAX_REASON_LENGTH} are allowed")
+    for character in reason:
+        if (character < " " and character != "\n") or character == "\x7f" or "\ud800" <= character <= "\udfff":
+            raise InvalidArgument(f"Invalid reason: it holds the character {character!r}, which cannot be kept")
+
+
+def _shown(target: Namespace | Tabular) -> Protection:
+    kept = target.protection
+    if kept is None:
+        return Protection(protected=False, by=None, at=None, reason=None, updated_at=target.updated_at)
+    at = datetime.fromisoformat(kept["at"])
+    return Protection(protected=True, by=kept["by"], at=at, reason=kept["reason"], updated_at=target.updated_at)
+
+
+def _kind(target: Namespace | Tabular) -> str:
+    return "namespace" if isinstance(target, Namespace) else str(target.kind)
+
+
+def _gone(target: Namespace | Tabular) -> LakewardenError:
+    return gone(target) if isinstance(target, Tabular) else NoSuchNamespace(f"Namespace does not exist: {target}")
+
+
+def _change(target: Namespace | Tabular, data: dict[str, object]) -> Change:
+    kind = _kind(target)
+    namespace = target if isinstance(target, Namespace) else target.namespace
+    name = {} if isinstance(target, Namespace) else {"name": target.name}
+    plain = {**name, "namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), **data}
+    return Change(f"set{kind.capitalize()}Protection", kind, str(target.id), namespace.warehouse.project_id, plain)

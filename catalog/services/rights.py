@@ -1,0 +1,297 @@
+"""What somebody holds on objects, however many are asked about: for questions about rights, never for acting.
+
+Called by the actions and batch checks of the management API. The objects of each kind are looked up together, and what
+one request has found out it does not ask again.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+
+from catalog.access import namespace_chain, tabular_chain
+from catalog.models import Namespace, Tabular
+from catalog.models.namespace import path_key
+from lakewarden import backends
+from lakewarden.authz.actions import (
+    ACTIONS,
+    Action,
+    NamespaceAction,
+    ObjectType,
+    ProjectAction,
+    RoleAction,
+    TableAction,
+    ViewAction,
+    WarehouseAction,
+)
+from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.model import Privilege, is_allowed
+from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.errors import (
+    Forbidden,
+    LakewardenError,
+    NoSuchNamespace,
+    NoSuchProject,
+    NoSuchRole,
+    NoSuchTable,
+    NoSuchView,
+    NoSuchWarehouse,
+)
+from lakewarden.names import match_key
+from tenants import access
+from tenants.models import Project, Warehouse
+from tenants.models.project import PROJECT_ID
+
+M = TypeVar("M", bound=models.Model)
+
+_MISSING: dict[ObjectType, type[LakewardenError]] = {
+    ObjectType.PROJECT: NoSuchProject,
+    ObjectType.ROLE: NoSuchRole,
+    ObjectType.WAREHOUSE: NoSuchWarehouse,
+    ObjectType.NAMESPACE: NoSuchNamespace,
+    ObjectType.TABLE: NoSuchTable,
+    ObjectType.VIEW: NoSuchView,
+}
+_SEEN_BY: dict[ObjectType, Action] = {
+    ObjectType.PROJECT: ProjectAction.INCLUDE_IN_LIST,
+    ObjectType.ROLE: RoleAction.READ_METADATA,
+    ObjectType.WAREHOUSE: WarehouseAction.INCLUDE_IN_LIST,
+    ObjectType.NAMESPACE: NamespaceAction.INCLUDE_IN_LIST,
+    ObjectType.TABLE: TableAction.INCLUDE_IN_LIST,
+    ObjectType.VIEW: ViewAction.INCLUDE_IN_LIST,
+}
+"""Who may do this has been told that the object exists; the server is known to everybody."""
+
+_GRANT_READERS = frozenset({Privilege.MANAGE_GRANTS, Privilege.ADMIN, Privilege.OPERATOR})
+"""Who holds one of these on an object may learn what others may do to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An object as a caller names it: by `id`, or a namespace by `path`, a table or view by `path` and `name`.
+
+    `warehouse` is the id of the one that a namespace, table or view lies in; one of another warehouse is missing.
+    """
+
+    type: ObjectType
+    id: str = ""
+    warehouse: str = ""
+    path: tuple[str, ...] = ()
+    name: str = ""
+
+    def missing(self) -> LakewardenError:
+        """The answer for one that does not exist or that the caller may not see."""
+        shown = ".".join((*self.path, *([self.name] if self.name else []))) or self.id
+        return _MISSING[self.type](f"{self.type.value.capitalize()} does not exist: {shown}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object that exists; `project` was read together with it (None: the server itself)."""
+
+    chain: list[ObjectRef]
+    project: Project | None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody whose rights are asked about: a user by his id, or a role by its own."""
+
+    user: PrincipalId | None = None
+    role: str = ""
+
+
+def allowed_actions(kind: ObjectType, held: frozenset[Privilege]) -> list[str]:
+    """The names of all that `held` suffices for on an object of the kind, sorted."""
+    return sorted(action.value for action in ACTIONS[kind] if is_allowed(action, held))
+
+
+def ensure_may_ask(held: frozenset[Privilege], kind: ObjectType) -> None:
+    """Raises Forbidden for a caller who holds `held` on an object, and may not read who else has rights on it."""
+    if held.isdisjoint(_GRANT_READERS):
+        raise Forbidden(
+            f"Not allowed: what others may do to this {kind.value} is told to those who may read its grants "
+            f"({' or '.join(sorted(_GRANT_READERS))})"
+        )
+
+
+class Rights:
+    """The answers of one request, each found out once."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._own: dict[ObjectRef, frozenset[Privilege]] = {}
+        self._others: dict[tuple[PrincipalId, ObjectRef], frozenset[Privilege]] = {}
+        self._subjects: dict[PrincipalId, Subject] = {}
+        self._roles: dict[tuple[str, str | None], PrincipalId | NoSuchRole] = {}
+
+    def held(self, asked: Asked, found: Found | None, identity: Identity | None = None) -> frozenset[Privilege]:
+        """All that the caller, or the `identity` that he asks about, holds on the object.
+
+        Raises the object's NoSuch… when it is missing or hidden, Forbidden when the caller may not ask about others,
+        NoSuchRole for a role that is none of the object's project. A user whom nobody knows holds nothing.
+        """
+        if found is None:
+            raise asked.missing()
+        own = self._held_by_caller(found)
+        if asked.type in _SEEN_BY and not is_allowed(_SEEN_BY[asked.type], own):
+            raise asked.missing()
+        actor = self._context.actor
+        if identity is None or (identity.user == actor.id and actor.assumed_role is None):
+            return own
+        ensure_may_ask(own, asked.type)
+        principal = identity.user or self._role(identity.role, found.project)
+        return self._held_by(principal, found)
+
+    def _held_by_caller(self, found: Found) -> frozenset[Privilege]:
+        target = found.chain[-1]
+        if target not in self._own:
+            self._own[target] = access.privileges(self._context, chain=found.chain, project=found.project)
+        return self._own[target]
+
+    def _held_by(self, principal: PrincipalId, found: Found) -> frozenset[Privilege]:
+        key = (principal, found.chain[-1])
+        if key not in self._others:
+            if principal not in self._subjects:
+                self._subjects[principal] = access.subject_of(principal)
+            # never under the caller's key of what is known
+            self._others[key] = backends.authorizer().privileges(self._subjects[principal], found.chain)
+        return self._others[key]
+
+    def _role(self, role_id: str, project: Project | None) -> PrincipalId:
+        key = (role_id, project.id if project else None)
+        if key not in self._roles:
+            self._roles[key] = self._find_role(role_id, project)
+        known = self._roles[key]
+        if isinstance(known, NoSuchRole):
+            raise known
+        return known
+
+    def _find_role(self, role_id: str, project: Project | None) -> PrincipalId | NoSuchRole:
+        try:
+            if project is None:
+                return access.role_anywhere(self._context, role_id, RoleAction.READ_METADATA).target.principal
+            role = access.role(self._context, role_id, RoleAction.READ_METADATA, project_id=project.id)
+        except NoSuchRole as missing:
+            return missing
+        return role.target.principal
+
+
+def find(asked: Collection[Asked]) -> dict[Asked, Found]:
+    """Those of `asked` that exist, whether the caller may see them or not: two queries a kind at most."""
+    by_kind: dict[ObjectType, list[Asked]] = defaultdict(list)
+    for each in asked:
+        by_kind[each.type].append(each)
+    return {each: found for kind, several in by_kind.items() for each, found in _FINDERS[kind](several)}
+
+
+_Pairs = Iterator[tuple[Asked, Found]]
+
+
+def _server(asked: list[Asked]) -> _Pairs:
+    return ((each, Found([access.SERVER], None)) for each in asked)
+
+
+def _projects(asked: list[Asked]) -> _Pairs:
+    # what is no id cannot be looked up either: the database refuses some characters
+    known = Project.objects.in_bulk([each.id for each in asked if PROJECT_ID.fullmatch(each.id)])
+    for each in asked:
+        if each.id in known:
+            yield each, Found(access.project_chain(each.id), known[each.id])
+
+
+def _warehouses(asked: list[Asked]) -> _Pairs:
+    known = _of_ids(Warehouse.objects.select_related("project"), (each.id for each in asked))
+    for each in asked:
+        warehouse = known.get(_uuid(each.id))
+        if warehouse is not None:
+            yield each, Found(access.warehouse_chain(warehouse), warehouse.project)
+
+
+def _namespaces(asked: list[Asked]) -> _Pairs:
+    for each, namespace in _namespace_rows(asked):
+        yield each, Found(namespace_chain(namespace), namespace.warehouse.project)
+
+
+def _namespace_rows(asked: list[Asked]) -> Iterator[tuple[Asked, Namespace]]:
+    rows = Namespace.objects.select_related("warehouse__project")
+    by_id = _of_ids(rows, (each.id for each in asked if not each.path))
+    keys: dict[UUID, set[str]] = defaultdict(set)
+    for each in asked:
+        if (place := _place(each)) is not None:
+            keys[place[0]].add(place[1])
+    by_key = {
+        (row.warehouse_id, row.path_key): row
+        for row in _matching(rows, (Q(warehouse_id=key, path_key__in=paths) for key, paths in keys.items()))
+    }
+    for each in asked:
+        place = _place(each)
+        row = by_key.get(place) if place is not None else by_id.get(_uuid(each.id))
+        if row is not None and row.warehouse_id == _uuid(each.warehouse):
+            yield each, row
+
+
+def _tabulars(asked: list[Asked]) -> _Pairs:
+    rows = Tabular.objects.live()
+    by_id = _of_ids(rows.select_related("namespace__warehouse__project"), (each.id for each in asked if not each.path))
+    above = dict(_namespace_rows([each for each in asked if each.path]))
+    keys: dict[UUID, set[str]] = defaultdict(set)
+    for each, namespace in above.items():
+        if "\x00" not in each.name:
+            keys[namespace.id].add(match_key(each.name))
+    by_name = {
+        (row.namespace_id, row.name_key): row
+        for row in _matching(rows, (Q(namespace_id=key, name_key__in=names) for key, names in keys.items()))
+    }
+    for each in asked:
+        if each in above:
+            row = by_name.get((above[each].id, match_key(each.name)))
+            if row is not None:
+                row.namespace = above[each]
+        else:
+            row = by_id.get(_uuid(each.id)) if not each.path else None
+        if row is not None and row.kind == each.type.value and row.warehouse_id == _uuid(each.warehouse):
+            yield each, Found(tabular_chain(row), row.namespace.warehouse.project)
+
+
+def _matching(rows: models.QuerySet[M], conditions: Iterable[Q]) -> Iterable[M]:
+    wanted = Q(pk__in=[])
+    for condition in conditions:
+        wanted |= condition
+    return rows.filter(wanted)
+
+
+def _of_ids(rows: models.QuerySet[M], names: Iterable[str]) -> dict[UUID | None, M]:
+    """By id; there is none for None, which stands for what is no id."""
+    identifiers = {_uuid(name) for name in names} - {None}
+    return {row.pk: row for row in rows.filter(pk__in=identifiers)} if identifiers else {}
+
+
+def _place(asked: Asked) -> tuple[UUID, str] | None:
+    """Warehouse and key of the namespace that `asked` is, or lies in, by its path; None when it cannot exist."""
+    warehouse = _uuid(asked.warehouse)
+    # the database holds no NUL, and refuses to look for one
+    if warehouse is None or not asked.path or any("\x00" in name for name in asked.path):
+        return None
+    return warehouse, path_key(asked.path)
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+_FINDERS: dict[ObjectType, Callable[[list[Asked]], Iterator[Any]]] = {
+    ObjectType.SERVER: _server,
+    ObjectType.PROJECT: _projects,
+    ObjectType.WAREHOUSE: _warehouses,
+    ObjectType.NAMESPACE: _namespaces,
+    ObjectType.TABLE: _tabulars,
+    ObjectType.VIEW: _tabulars,
+}

@@ -1,0 +1,156 @@
+"""Finds tables and views of a warehouse by what their names have in common with a search; called by the management API.
+
+Likeness is that of sets of three letters (of each word, with two blanks before it and one behind). The database finds
+names that hold any three letters of the words that are looked for, as text, without an extension.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import QueryCanceled
+
+from catalog import access
+from catalog.models import Namespace, Tabular
+from lakewarden.authz.actions import WarehouseAction
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import InvalidArgument, Unavailable
+from lakewarden.names import match_key
+from lakewarden.prepared import fetch
+from tenants.models import Warehouse
+
+MAX_RESULTS = 10
+MAX_SEARCH_LENGTH = 64
+CANDIDATES = 20_000
+"""Names that are looked at closely; more that hold a part of the search are left out."""
+NEAREST = 200
+TIMEOUT_MS = 5_000
+_PART = 3
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`distance` is from 0 (the same words) to 1 (nothing in common)."""
+
+    tabular: Tabular
+    distance: float
+
+
+def search(granted: Granted[Warehouse], text: str) -> list[Found]:
+    """The best ten that the caller may see, the nearest first; an id finds its tabular, or what a namespace holds.
+
+    Raises InvalidArgument for an empty or too long search, Unavailable when the warehouse is too large to be searched
+    in time.
+    """
+    _check(text)
+    identifier = _uuid(text)
+    if identifier is not None:
+        return [Found(tabular, 0.0) for tabular in _visible(granted, _of_id(granted.target, identifier))]
+    folded = match_key(text)
+    wanted = letters(folded)
+    nearest = _nearest(granted.target, _parts(folded), folded)
+    ranked = sorted(nearest, key=lambda each: (_distance(wanted, each[1]), each[1]))
+    rows = _rows([identifier for identifier, _ in ranked])
+    names = dict(ranked)
+    shown = _visible(granted, [rows[identifier] for identifier, _ in ranked if identifier in rows])
+    return [Found(tabular, _distance(wanted, names[tabular.id])) for tabular in shown]
+
+
+def letters(text: str) -> frozenset[str]:
+    """The sets of three letters that likeness is counted in."""
+    padded = (f"  {word} " for word in _WORD.findall(text))
+    return frozenset(word[at : at + _PART] for word in padded for at in range(len(word) - _PART + 1))
+
+
+def _check(text: str) -> None:
+    if not text.strip():
+        raise InvalidArgument("Invalid search: it is empty")
+    if len(text) > MAX_SEARCH_LENGTH:
+        raise InvalidArgument(f"Invalid search: {len(text)} characters, at most {MAX_SEARCH_LENGTH} are allowed")
+    if any(character < " " or "\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidArgument(f"Invalid search: {text!r} holds a character that no name has")
+
+
+def _parts(folded: str) -> list[str]:
+    """What a candidate's name holds at least one of; a short word is looked for as it is."""
+    words = _WORD.findall(folded) or [folded.strip()]
+    return sorted({word[at : at + _PART] for word in words for at in range(max(1, len(word) - _PART + 1))})
+
+
+def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str) -> list[tuple[UUID, str]]:
+    """(id, full folded name) of those that share most parts."""
+    patterns = [f"%{_escaped(part)}%" for part in parts]
+    whole = f"%{_escaped(folded.strip())}%"
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("select set_config('statement_timeout', %s, true)", [str(TIMEOUT_MS)])
+            found = fetch(
+                _NEAREST,
+                {"in": warehouse.id, "parts": patterns, "whole": whole, "candidates": CANDIDATES, "nearest": NEAREST},
+            )
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise Unavailable("The search took too long: look for more letters of the name", retry_after_s=5) from error
+        raise
+    return [(identifier, name) for identifier, name in found]
+
+
+def _distance(wanted: frozenset[str], name: str) -> float:
+    found = letters(name)
+    together = len(wanted | found)
+    return round(1 - len(wanted & found) / together, 6) if together else 0.0
+
+
+def _visible(granted: Granted[Warehouse], tabulars: Sequence[Tabular]) -> list[Tabular]:
+    sees_all = granted.allows(WarehouseAction.LIST_EVERYTHING)
+    shown: list[Tabular] = []
+    for tabular in tabulars:
+        if sees_all or access.may_see(granted.context, tabular):
+            shown.append(tabular)
+            if len(shown) == MAX_RESULTS:
+                break
+    return shown
+
+
+def _of_id(warehouse: Warehouse, identifier: UUID) -> list[Tabular]:
+    rows = Tabular.objects.live().select_related("namespace__warehouse__project").filter(warehouse=warehouse)
+    found = list(rows.filter(id=identifier))
+    if found or not Namespace.objects.filter(id=identifier, warehouse=warehouse).exists():
+        return found
+    return list(rows.filter(namespace_id=identifier).order_by("name_key")[:NEAREST])
+
+
+def _rows(identifiers: Sequence[UUID]) -> dict[UUID, Tabular]:
+    return Tabular.objects.live().select_related("namespace__warehouse__project").in_bulk(identifiers)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+# whoever holds the whole search comes first, so that a common part does not use up the candidates
+_NEAREST = """
+    with named as not materialized (
+        select t.id, replace(n.path_key, chr(31), '.') || '.' || t.name_key as name
+        from tabular t join namespace n on n.id = t.namespace_id
+        where t.warehouse_id = %(in)s and t.deleted_at is null
+    ),
+    candidate as (
+        (select id, name from named where name like %(whole)s limit %(candidates)s)
+        union
+        (select id, name from named where name like any(%(parts)s::text[]) limit %(candidates)s)
+    )
+    select id, name from candidate
+    order by (select count(*) from unnest(%(parts)s::text[]) p where name like p) desc, length(name), name
+    limit %(nearest)s
+"""

@@ -1,0 +1,55 @@
+"""The end of a warehouse: refused while anything is in it, or files of what was in it are still being removed."""
+
+from django.db import IntegrityError
+from django.db.models import ProtectedError
+
+from catalog.models import Namespace
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.errors import WarehouseHasUnfinishedTasks, WarehouseNotEmpty
+from lakewarden.events.changes import Change, record
+from lakewarden.prepared import fetch
+from lakewarden.tasks import purge
+from lakewarden.transactions import changing
+from tenants.access import warehouse_chain
+from tenants.models import Warehouse
+from tenants.services import projects, warehouse_states
+
+
+def delete(granted: Granted[Warehouse]) -> None:
+    """Remove the warehouse, never what is in it; its files stay where they are.
+
+    Raises Protected, WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it is gone meanwhile.
+    """
+    not_empty = WarehouseNotEmpty(f"The warehouse {granted.target.name!r} is not empty: drop its namespaces first")
+    try:
+        with changing():
+            warehouse = warehouse_states.locked(granted)
+            warehouse_states.ensure_unprotected(warehouse)
+            if Namespace.objects.filter(warehouse=warehouse).exists():
+                raise not_empty
+            ensure_nothing_pending(warehouse)
+            ledger.forget_object(warehouse_chain(warehouse)[-1])
+            projects.bump_epoch(warehouse.project_id)
+            told = {"name": warehouse.name, "location": warehouse.location}
+            change = Change("deleteWarehouse", "warehouse", str(warehouse.id), warehouse.project_id, told)
+            record(change, granted.context)
+            warehouse.delete()
+    except (ProtectedError, IntegrityError) as error:
+        raise not_empty from error
+
+
+def ensure_nothing_pending(warehouse: Warehouse) -> None:
+    """Raises WarehouseHasUnfinishedTasks while files of dropped tables wait for their removal, or it failed."""
+    found = fetch(_PENDING, [purge.QUEUE, warehouse.location + "/"])[0][0]
+    if found:
+        raise WarehouseHasUnfinishedTasks(
+            f"The files of {found} dropped tables or views of the warehouse {warehouse.name!r} are still to be "
+            "removed: wait for these tasks, or cancel those that failed"
+        )
+
+
+_PENDING = """
+    select count(*) from procrastinate_jobs
+    where queue_name = %s and status in ('todo', 'doing', 'failed') and starts_with(lock, %s)
+"""

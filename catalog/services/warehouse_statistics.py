@@ -1,0 +1,87 @@
+"""How many tables and views a warehouse holds, hour by hour: a row an hour, of which the current one is kept fresh."""
+
+from datetime import UTC, datetime, timedelta
+
+from django.utils import timezone
+
+from catalog.models import WarehouseStatistics
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import BadRequest
+from lakewarden.paging import Page
+from lakewarden.prepared import execute
+from tenants.models import Warehouse
+
+DEFAULT_PAGE_SIZE = 100
+HOUR = timedelta(hours=1)
+FRESH = timedelta(minutes=1)
+"""So long the current hour's numbers are good: counting a million tables takes a part of a second."""
+_BATCH = 10_000
+
+
+def newest_first(granted: Granted[Warehouse], page: Page) -> tuple[list[WarehouseStatistics], str | None]:
+    """A page of the hours, the current one first, and the key behind which the next page starts."""
+    warehouse = granted.target
+    rows = WarehouseStatistics.objects.filter(warehouse=warehouse).order_by("-timestamp")
+    if page.after is None:
+        _refresh(warehouse)
+    else:
+        rows = rows.filter(timestamp__lt=_position(page.after))
+    size = page.size or DEFAULT_PAGE_SIZE
+    found = list(rows[: size + 1])
+    return found[:size], found[size - 1].timestamp.isoformat() if len(found) > size else None
+
+
+def keep_hour(now: datetime) -> None:
+    """Count every warehouse for the hour that `now` is in."""
+    execute(_COUNT_ALL, {"hour": end_of_hour(now)})
+
+
+def forget_expired(*, older_than: timedelta) -> int:
+    """Remove the hours that are older; returns how many went."""
+    border = timezone.now() - older_than
+    removed = 0
+    while True:
+        expired = WarehouseStatistics.objects.filter(timestamp__lt=border).values_list("id", flat=True)[:_BATCH]
+        gone, _ = WarehouseStatistics.objects.filter(id__in=list(expired)).delete()
+        removed += gone
+        if gone < _BATCH:
+            return removed
+
+
+def end_of_hour(moment: datetime) -> datetime:
+    """The first moment after the hour (UTC) that `moment` is in."""
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0) + HOUR
+
+
+def _refresh(warehouse: Warehouse) -> None:
+    """Count anew, unless that was done within the last minute by whoever it was."""
+    now = timezone.now()
+    hour = end_of_hour(now)
+    fresh = WarehouseStatistics.objects.filter(warehouse=warehouse, timestamp=hour, updated_at__gt=now - FRESH)
+    if not fresh.exists():
+        execute(_COUNT_ONE, {"hour": hour, "warehouse": warehouse.id})
+
+
+def _position(key: str) -> datetime:
+    try:
+        position = datetime.fromisoformat(key)
+    except ValueError:
+        position = None
+    if position is None or position.tzinfo is None:
+        raise BadRequest("Invalid page token: it is not of a list of statistics")
+    return position
+
+
+# what can be undropped is no table of the warehouse meanwhile; the lock is for a warehouse that is being deleted
+_COUNT = """
+    insert into warehouse_statistics (warehouse_id, timestamp, number_of_tables, number_of_views, updated_at)
+    select w.id, %(hour)s,
+           count(t.id) filter (where t.kind = 'table'), count(t.id) filter (where t.kind = 'view'), now()
+    from ({warehouses} for key share) w
+    left join tabular t on t.warehouse_id = w.id and t.deleted_at is null
+    group by w.id
+    on conflict (warehouse_id, timestamp) do update
+    set number_of_tables = excluded.number_of_tables, number_of_views = excluded.number_of_views, updated_at = now()
+"""
+_COUNT_ALL = _COUNT.format(warehouses="select id from warehouse")
+_COUNT_ONE = _COUNT.format(warehouses="select id from warehouse where id = %(warehouse)s")

@@ -1,0 +1,65 @@
+"""Where a warehouse lies: changed while nothing is in it, tried out at any time."""
+
+from typing import Any, NoReturn
+
+from catalog.models import Namespace
+from catalog.services.warehouse_deletion import ensure_nothing_pending
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import BadRequest, WarehouseNotEmpty
+from lakewarden.transactions import changing
+from tenants.models import Warehouse
+from tenants.services import warehouse_states, warehouse_validation, warehouses
+from tenants.services.validation_report import Report
+from tenants.services.warehouse_states import Alteration
+from tenants.services.warehouse_validation import StorageSpec
+
+
+def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
+    """Let the warehouse lie where `spec` says, once that is proven.
+
+    Raises as `warehouses.create_validated`; BadRequest for another base path once there are namespaces,
+    WarehouseHasUnfinishedTasks while files at the present one wait for their removal.
+    """
+    plan = warehouse_validation.of_storage(granted, spec, is_movable=_is_movable(granted.target), dry=False)
+    plan.report.ensure_valid()
+    assert plan.profile is not None  # noqa: S101 a valid report has it
+    profile = plan.profile
+
+    def alteration(now: Warehouse) -> Alteration:
+        if profile.location != now.location:
+            _ensure_movable(now)
+        values = {"storage_profile": profile.dump(), "location": profile.location}
+        return Alteration("updateWarehouseStorage", values, {"location": profile.location, "before": now.location})
+
+    with changing():
+        # in this order everywhere: locations, then rows
+        warehouses.lock_creations()
+        warehouse_validation.ensure_exclusive(profile, but=granted.target.id)
+        return warehouse_states.apply(granted, alteration)
+
+
+def set_credential(granted: Granted[Warehouse]) -> NoReturn:
+    """Raises BadRequest: no storage of today's types has a credential."""
+    kind = granted.target.profile.type
+    raise BadRequest(f"new-storage-credential: storage of the type {kind!r} has no credential: there is none to change")
+
+
+def validate(granted: Granted[Warehouse], spec: StorageSpec) -> Report:
+    """What `update` would check; nothing is changed."""
+    return warehouse_validation.of_storage(granted, spec, is_movable=_is_movable(granted.target), dry=True).report
+
+
+def validate_credential(granted: Granted[Warehouse], credential: dict[str, Any] | None) -> Report:
+    """The present profile with another credential."""
+    return validate(granted, StorageSpec(granted.target.storage_profile, credential))
+
+
+def _is_movable(warehouse: Warehouse) -> bool:
+    return not Namespace.objects.filter(warehouse=warehouse).exists()
+
+
+def _ensure_movable(warehouse: Warehouse) -> None:
+    """Again with the row locked, where a namespace may have been made meanwhile."""
+    if not _is_movable(warehouse):
+        raise WarehouseNotEmpty(f"The warehouse {warehouse.name!r} has namespaces now: its base-path stays")
+    ensure_nothing_pending(warehouse)

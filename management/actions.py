@@ -1,0 +1,123 @@
+"""What the caller, or somebody he may ask about, may do to an object: `GET …/actions` of every kind of object."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.services import rights
+from catalog.services.rights import Asked, Rights
+from lakewarden.authz.actions import ObjectType, RoleAction, UserAction
+from management import identities
+from management.api import ManagementView
+from management.shapes import Shape
+from tenants import access
+
+
+class ActionShape(Shape):
+    action = serializers.CharField()
+
+
+class AllowedActionsShape(Shape):
+    allowed_actions = ActionShape(many=True)
+
+
+_SOMEBODY = [
+    OpenApiParameter("principalUser", description="Ask about this user instead of oneself: <provider>~<subject>"),
+    OpenApiParameter("principalRole", description="Ask about this role instead of oneself: its id"),
+]
+_described = extend_schema(responses={200: AllowedActionsShape}, parameters=_SOMEBODY)
+
+
+class ActionsView(ManagementView):
+    """Asking about somebody else takes the right to read the grants on the object; a hidden object is missing."""
+
+    def answered(self, asked: Asked) -> Response:
+        identity = identities.of_query(self.call.query)
+        found = rights.find([asked]).get(asked)
+        held = Rights(self.context).held(asked, found, identity)
+        return named(rights.allowed_actions(asked.type, held))
+
+
+def named(actions: list[str]) -> Response:
+    return Response(AllowedActionsShape.of({"allowed_actions": [{"action": action} for action in actions]}))
+
+
+class ServerActions(ActionsView):
+    @_described
+    def get(self, _request: Request) -> Response:
+        return self.answered(Asked(ObjectType.SERVER))
+
+
+class ProjectActions(ActionsView):
+    @_described
+    def get(self, _request: Request) -> Response:
+        return self.answered(Asked(ObjectType.PROJECT, self.project_id))
+
+
+class RoleActions(ActionsView):
+    @_described
+    def get(self, _request: Request, role_id: str) -> Response:
+        identity = identities.of_query(self.call.query)
+        granted = access.role(self.context, role_id, RoleAction.READ_METADATA, project_id=self.project_id)
+        role = granted.target
+        found = rights.Found(access.role_chain(role), role.project)
+        held = Rights(self.context).held(Asked(ObjectType.ROLE, role_id), found, identity)
+        return named(rights.allowed_actions(ObjectType.ROLE, held))
+
+
+class UserActions(ActionsView):
+    """Who may act upon users is a right on the server; everybody may read himself."""
+
+    @_described
+    def get(self, _request: Request, user_id: str) -> Response:
+        identity = identities.of_query(self.call.query)
+        user = access.user(self.context, user_id, UserAction.READ).target
+        asked = Asked(ObjectType.SERVER)
+        held = Rights(self.context).held(asked, rights.find([asked])[asked], identity)
+        is_self = user.id == (self.context.actor.id if identity is None else identity.user)
+        return named(sorted(action.value for action in access.user_actions(held, is_self=is_self)))
+
+
+class WarehouseActions(ActionsView):
+    @_described
+    def get(self, _request: Request, warehouse_id: str) -> Response:
+        return self.answered(Asked(ObjectType.WAREHOUSE, warehouse_id))
+
+
+class InWarehouseActions(ActionsView):
+    """Namespaces, tables and views; `kind` is which of them."""
+
+    kind: ObjectType
+
+    @_described
+    def get(self, _request: Request, warehouse_id: str, **identifier: str) -> Response:
+        (object_id,) = identifier.values()
+        return self.answered(Asked(self.kind, object_id, warehouse_id))
+
+
+class NamespaceActions(InWarehouseActions):
+    kind = ObjectType.NAMESPACE
+
+
+class TableActions(InWarehouseActions):
+    kind = ObjectType.TABLE
+
+
+class ViewActions(InWarehouseActions):
+    kind = ObjectType.VIEW
+
+
+routes: list[Any] = [
+    path("server/actions", ServerActions.as_view()),
+    path("project/actions", ProjectActions.as_view()),
+    path("role/<str:role_id>/actions", RoleActions.as_view()),
+    path("user/<str:user_id>/actions", UserActions.as_view()),
+    path("warehouse/<str:warehouse_id>/actions", WarehouseActions.as_view()),
+    path("warehouse/<str:warehouse_id>/namespace/<str:namespace_id>/actions", NamespaceActions.as_view()),
+    path("warehouse/<str:warehouse_id>/table/<str:table_id>/actions", TableActions.as_view()),
+    path("warehouse/<str:warehouse_id>/view/<str:view_id>/actions", ViewActions.as_view()),
+]

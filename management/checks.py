@@ -1,0 +1,147 @@
+"""May somebody do this to that: `POST /action/batch-check`, and its older form for one check, `/permissions/check`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.services import rights
+from catalog.services.rights import Asked, Identity, Rights
+from lakewarden.authz.actions import Action
+from lakewarden.authz.model import is_allowed
+from lakewarden.errors import BadRequest, Forbidden, NotFound
+from management import identities, operations
+from management.api import ManagementView
+from management.shapes import Body, Shape
+
+MAX_CHECKS = 1000
+
+_CHECK = {
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "identity": identities.SCHEMA, "operation": operations.SCHEMA},
+    "required": ["operation"],
+    "additionalProperties": False,
+}
+
+
+@extend_schema_field({"type": "array", "items": _CHECK, "maxItems": MAX_CHECKS})
+class ChecksField(serializers.ListField):
+    child = serializers.DictField()
+
+
+@extend_schema_field(operations.SCHEMA)
+class OperationField(serializers.DictField):
+    pass
+
+
+@extend_schema_field(identities.SCHEMA)
+class IdentityField(serializers.DictField):
+    pass
+
+
+class BatchCheckBody(Body):
+    checks = ChecksField()
+    error_on_not_found = serializers.BooleanField(default=False)
+
+
+class CheckBody(Body):
+    identity = IdentityField(required=False)
+    operation = OperationField()
+
+
+class ResultShape(Shape):
+    id = serializers.CharField(required=False)
+    allowed = serializers.BooleanField()
+
+
+class BatchCheckShape(Shape):
+    results = ResultShape(many=True)
+
+
+class CheckShape(Shape):
+    allowed = serializers.BooleanField()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question; `where` is its place in the request."""
+
+    id: str | None
+    identity: Identity | None
+    action: Action
+    asked: Asked
+    where: str
+
+
+class BatchCheck(ManagementView):
+    @extend_schema(request=BatchCheckBody, responses={200: BatchCheckShape})
+    def post(self, _request: Request) -> Response:
+        """The answers in the order of the checks; what is missing or hidden is not allowed, or its own 404 on demand.
+
+        Raises BadRequest for more than 1,000 checks and for one that cannot be understood, Forbidden when somebody
+        else is asked about on an object whose grants the caller may not read.
+        """
+        body = self.body(BatchCheckBody)
+        given = body.get("checks")
+        if len(given) > MAX_CHECKS:
+            raise BadRequest(f"{len(given)} checks in one request: at most {MAX_CHECKS} are allowed")
+        checks = [_check(each, f"checks[{index}]", self.project_id) for index, each in enumerate(given)]
+        allowed = _answers(checks, Rights(self.context), error_on_not_found=body.get("error_on_not_found"))
+        results = [
+            {"allowed": told} if check.id is None else {"id": check.id, "allowed": told}
+            for check, told in zip(checks, allowed, strict=True)
+        ]
+        return Response({"results": results})
+
+
+class OneCheck(ManagementView):
+    @extend_schema(request=CheckBody, responses={200: CheckShape})
+    def post(self, _request: Request) -> Response:
+        """As a batch of one check."""
+        body = self.body(CheckBody)
+        check = _check({"identity": body.get("identity"), "operation": body.get("operation")}, "", self.project_id)
+        (allowed,) = _answers([check], Rights(self.context), error_on_not_found=False)
+        return Response(CheckShape.of({"allowed": allowed}))
+
+
+def _answers(checks: Sequence[Check], known: Rights, *, error_on_not_found: bool) -> list[bool]:
+    """Every object is looked up once, and what is held on it is asked once for each identity."""
+    found = rights.find({check.asked for check in checks})
+    return [_answer(check, found.get(check.asked), known, strict=error_on_not_found) for check in checks]
+
+
+def _answer(check: Check, found: rights.Found | None, known: Rights, *, strict: bool) -> bool:
+    try:
+        return is_allowed(check.action, known.held(check.asked, found, check.identity))
+    except NotFound:
+        if strict:
+            raise
+        return False
+    except Forbidden as error:
+        raise Forbidden(f"{check.where}: {error.message}".removeprefix(": ")) from None
+
+
+def _check(value: Mapping[str, Any], where: str, project_id: str) -> Check:
+    """Raises BadRequest that says what is wrong at which place."""
+    operations.ensure_members(value, {"id", "identity", "operation"}, where=where)
+    identifier = value.get("id")
+    if identifier is not None and not isinstance(identifier, str):
+        raise BadRequest(f"{_at(where, 'id')}: {operations.shown(identifier)} is no string")
+    identity = identities.of_body(value.get("identity"), where=_at(where, "identity"))
+    action, asked = operations.parse(value.get("operation"), where=_at(where, "operation"), project_id=project_id)
+    return Check(identifier, identity, action, asked, where)
+
+
+def _at(where: str, member: str) -> str:
+    return f"{where}.{member}" if where else member
+
+
+routes = [
+    path("action/batch-check", BatchCheck.as_view()),
+    path("permissions/check", OneCheck.as_view()),
+]

@@ -1,0 +1,117 @@
+"""The objects that rights can be granted on, each found from the parts of its path; for grants and permissions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from catalog import access as catalog_access
+from lakewarden.authz.actions import (
+    NamespaceAction,
+    ObjectType,
+    ProjectAction,
+    RoleAction,
+    ServerAction,
+    TableAction,
+    ViewAction,
+    WarehouseAction,
+)
+from lakewarden.authz.interface import Granted
+from lakewarden.context import RequestContext
+from tenants import access
+
+Parts = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Grantable:
+    """`seen` finds the object for who may see it, `read` for who may read all its grants.
+
+    Both raise the object's own NoSuch…, and `read` Forbidden for who sees it and may no more.
+    """
+
+    type: ObjectType
+    path: str
+    seen: Callable[[RequestContext, Parts], Granted[object]]
+    read: Callable[[RequestContext, Parts], Granted[object]]
+
+
+def _project(action: ProjectAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, _: access.project(context, access.project_id_of(context), action)
+
+
+def _role(action: RoleAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: access.role(
+        context, parts["role_id"], action, project_id=access.project_id_of(context)
+    )
+
+
+def _warehouse(action: WarehouseAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: access.warehouse(context, parts["warehouse_id"], action)
+
+
+def _namespace(action: NamespaceAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: catalog_access.namespace_in(
+        context, parts["warehouse_id"], parts["namespace_id"], action
+    )
+
+
+def _table(action: TableAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: catalog_access.table_in(context, parts["warehouse_id"], parts["table_id"], action)
+
+
+def _view(action: ViewAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: catalog_access.view_in(context, parts["warehouse_id"], parts["view_id"], action)
+
+
+def _server(context: RequestContext, _parts: Parts) -> Granted[object]:
+    return access.server(context, ServerAction.READ_GRANTS)
+
+
+_IN_WAREHOUSE = "warehouse/<str:warehouse_id>/"
+
+GRANTABLES = (
+    Grantable(ObjectType.SERVER, "server", _server, _server),
+    Grantable(ObjectType.PROJECT, "project", _project(ProjectAction.GET_METADATA), _project(ProjectAction.READ_GRANTS)),
+    Grantable(
+        ObjectType.WAREHOUSE,
+        "warehouse/<str:warehouse_id>",
+        _warehouse(WarehouseAction.GET_METADATA),
+        _warehouse(WarehouseAction.READ_GRANTS),
+    ),
+    Grantable(
+        ObjectType.NAMESPACE,
+        _IN_WAREHOUSE + "namespace/<str:namespace_id>",
+        _namespace(NamespaceAction.GET_METADATA),
+        _namespace(NamespaceAction.READ_GRANTS),
+    ),
+    Grantable(
+        ObjectType.TABLE,
+        _IN_WAREHOUSE + "table/<str:table_id>",
+        _table(TableAction.INCLUDE_IN_LIST),
+        _table(TableAction.READ_GRANTS),
+    ),
+    Grantable(
+        ObjectType.VIEW,
+        _IN_WAREHOUSE + "view/<str:view_id>",
+        _view(ViewAction.INCLUDE_IN_LIST),
+        _view(ViewAction.READ_GRANTS),
+    ),
+)
+ROLE = Grantable(
+    ObjectType.ROLE,
+    "role/<str:role_id>",
+    _role(RoleAction.READ_METADATA),
+    _role(RoleAction.READ_ASSIGNMENTS),
+)
+"""Owners of a role are read and changed as assignments only."""
+
+NAMESPACE_BY_ID = Grantable(
+    ObjectType.NAMESPACE,
+    "namespace/<str:namespace_id>",
+    lambda context, parts: catalog_access.namespace_anywhere(
+        context, parts["namespace_id"], NamespaceAction.GET_METADATA
+    ),
+    lambda context, parts: catalog_access.namespace_anywhere(
+        context, parts["namespace_id"], NamespaceAction.READ_GRANTS
+    ),
+)
+"""As the permissions address it: an id is enough."""

@@ -1,0 +1,56 @@
+"""Somebody whose rights a request asks about, as the actions and the permission checks write him."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from catalog.services.rights import Identity
+from lakewarden.context import PrincipalId
+from lakewarden.errors import BadRequest
+
+_USER_ID = re.compile(r"[a-z0-9-]+~.{1,255}")
+_SHOWN = 80
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"user": {"type": "string"}, "role": {"type": "string", "format": "uuid"}},
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
+}
+"""OpenAPI of the tagged union in a body."""
+
+
+def of_query(query: Mapping[str, str]) -> Identity | None:
+    """`principalUser` or `principalRole` of a query; None when it asks about the caller himself."""
+    given = {kind: query[name] for kind, name in _PARAMETERS.items() if name in query}
+    if len(given) > 1:
+        raise BadRequest("principalUser and principalRole are both given: whose rights are asked about? Name one")
+    for kind, value in given.items():
+        return _identity(kind, value, where=_PARAMETERS[kind])
+    return None
+
+
+def of_body(value: object, *, where: str) -> Identity | None:
+    """The tagged union `{"user": id}` or `{"role": id}`; None stands for the caller himself."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping) and len(value) == 1:
+        kind, named = next(iter(value.items()))
+        if kind in _PARAMETERS:
+            return _identity(kind, named, where=f"{where}.{kind}")
+    raise BadRequest(f'{where}: {{"user": "<provider>~<subject>"}} or {{"role": "<id>"}} is expected')
+
+
+_PARAMETERS = {"user": "principalUser", "role": "principalRole"}
+
+
+def _identity(kind: str, value: object, *, where: str) -> Identity:
+    if kind == "user":
+        if not isinstance(value, str) or not _USER_ID.fullmatch(value) or not value.isprintable():
+            raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is no user id: <provider>~<subject> is expected")
+        return Identity(user=PrincipalId(value))
+    try:
+        return Identity(role=str(UUID(str(value))))
+    except ValueError:
+        raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is no role id: a UUID is expected") from None

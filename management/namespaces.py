@@ -1,0 +1,79 @@
+"""Namespaces beyond the catalog's own routes: their protection, and moving them to another name or parent."""
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog import access
+from catalog.refs import NamespaceRef
+from catalog.services import namespace_moves, protection
+from lakewarden.authz.actions import NamespaceAction, WarehouseAction
+from management.api import ManagementView
+from management.shapes import Body, Shape
+
+_NAMES = serializers.CharField(trim_whitespace=False, allow_blank=True)
+
+
+class ProtectionShape(Shape):
+    protected = serializers.BooleanField()
+    protected_by = serializers.CharField(source="by", required=False)
+    protected_at = serializers.DateTimeField(source="at", required=False)
+    reason = serializers.CharField(required=False)
+    updated_at = serializers.DateTimeField(required=False)
+
+
+class ProtectionBody(Body):
+    protected = serializers.BooleanField()
+    reason = serializers.CharField(required=False, trim_whitespace=False, allow_blank=True)
+
+
+class MoveBody(Body):
+    not_served = {"force": False}
+
+    destination = serializers.ListField(child=_NAMES, allow_empty=False)
+
+
+class MovedShape(Shape):
+    namespace_id = serializers.UUIDField(source="id")
+    namespace = serializers.ListField(child=serializers.CharField(), source="path")
+
+
+class NamespaceProtection(ManagementView):
+    @extend_schema(responses={200: ProtectionShape})
+    def get(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
+        granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.GET_METADATA)
+        return Response(ProtectionShape.of(protection.of(granted)))
+
+    @extend_schema(request=ProtectionBody, responses={200: ProtectionShape})
+    def post(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
+        """Protect it from being dropped, or lift that; what lies in it is protected only by itself."""
+        body = self.body(ProtectionBody)
+        granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.SET_PROTECTION)
+        now = protection.set_on_namespace(granted, protected=body.get("protected"), reason=body.get("reason"))
+        return Response(ProtectionShape.of(now))
+
+
+class NamespaceMove(ManagementView):
+    @extend_schema(request=MoveBody, responses={200: MovedShape})
+    def post(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
+        """Give it the full path `destination`, with all that lies below; its id, locations and own grants stay."""
+        destination: list[str] = self.body(MoveBody).get("destination")
+        granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.MOVE)
+        namespace_moves.check_destination(granted.target, destination)
+        parent: namespace_moves.NewParent
+        if len(destination) > 1:
+            above = NamespaceRef(str(granted.target.warehouse_id), tuple(destination[:-1]))
+            parent = access.namespace(self.context, above, NamespaceAction.ACCEPT_MOVED_NAMESPACE)
+        else:
+            parent = access.warehouse(self.context, warehouse_id, WarehouseAction.ACCEPT_MOVED_NAMESPACE)
+        return Response(MovedShape.of(namespace_moves.move(granted, destination, parent)))
+
+
+_NAMESPACE = "warehouse/<str:warehouse_id>/namespace/<str:namespace_id>"
+
+routes = [
+    path(f"{_NAMESPACE}/protection", NamespaceProtection.as_view()),
+    path(f"{_NAMESPACE}/move", NamespaceMove.as_view()),
+]

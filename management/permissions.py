@@ -1,0 +1,192 @@
+"""Grants in the older form of assignments, and managed access: `/permissions/…`."""
+
+from typing import Any, cast
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.services import rights
+from lakewarden.authz.actions import ObjectType, RoleAction
+from lakewarden.authz.model import GRANTABLE, may_grant
+from lakewarden.context import PrincipalId
+from management.api import ManagementView
+from management.grantable import GRANTABLES, NAMESPACE_BY_ID, ROLE, Grantable
+from management.grants import named_principal, named_privilege, plain_principal
+from management.shapes import Body, Shape
+from tenants import access
+from tenants.services import grants, role_assignments, role_members
+from tenants.services.grants import GrantEntry
+from tenants.services.role_assignments import Difference
+
+ASSIGNEE = "assignee"
+
+
+class AssignmentBody(serializers.Serializer[Any]):
+    type = serializers.CharField()
+    user = serializers.CharField(required=False)
+    role = serializers.CharField(required=False)
+
+
+class AssignmentsBody(Body):
+    writes = AssignmentBody(many=True, default=list)
+    deletes = AssignmentBody(many=True, default=list)
+
+
+class AssignmentShape(Shape):
+    type = serializers.CharField()
+    user = serializers.CharField(required=False)
+    role = serializers.CharField(required=False)
+
+
+class AssignmentsShape(Shape):
+    assignments = AssignmentShape(many=True)
+
+
+class AccessShape(Shape):
+    allowed_actions = serializers.ListField(child=serializers.CharField())
+
+
+class ManagedAccessBody(Body):
+    managed_access = serializers.BooleanField()
+
+
+class ManagedAccessShape(Shape):
+    managed_access = serializers.BooleanField()
+    managed_access_inherited = serializers.BooleanField()
+
+
+class Assignments(ManagementView):
+    """Assignments on one kind of object."""
+
+    kind = cast("Grantable", None)
+
+    @extend_schema(responses={200: AssignmentsShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """All direct assignments, by principal and type."""
+        granted = self.kind.read(self.context, parts)
+        return Response(AssignmentsShape.of({"assignments": _told(grants.on(granted))}))
+
+    @extend_schema(request=AssignmentsBody, responses={204: None})
+    def post(self, _request: Request, **parts: str) -> Response:
+        """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
+        writes, deletes = _sides(self.body(AssignmentsBody))
+        granted = self.kind.seen(self.context, parts)
+        grants.apply(
+            granted,
+            writes=_entries(writes, self.kind.type, "writes"),
+            deletes=_entries(deletes, self.kind.type, "deletes"),
+        )
+        return Response(status=204)
+
+
+class RoleAssignments(ManagementView):
+    """A role's owners and, as the type `assignee`, its members."""
+
+    @extend_schema(responses={200: AssignmentsShape})
+    def get(self, _request: Request, role_id: str) -> Response:
+        """All owners and direct members, by type."""
+        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
+        members = [{"type": ASSIGNEE, **plain_principal(each)} for each in role_members.everybody_in(granted)]
+        return Response(AssignmentsShape.of({"assignments": _told(grants.on(granted)) + members}))
+
+    @extend_schema(request=AssignmentsBody, responses={204: None})
+    def post(self, _request: Request, role_id: str) -> Response:
+        """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
+        writes, deletes = _sides(self.body(AssignmentsBody))
+        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
+        role_assignments.apply(granted, writes=_difference(writes, "writes"), deletes=_difference(deletes, "deletes"))
+        return Response(status=204)
+
+
+def _told(entries: list[GrantEntry]) -> list[dict[str, str]]:
+    return [{"type": entry.privilege.value, **plain_principal(entry.principal)} for entry in entries]
+
+
+def _sides(body: AssignmentsBody) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    return body.get("writes"), body.get("deletes")
+
+
+def _difference(assignments: list[dict[str, str]], side: str) -> Difference:
+    owners = [each for each in assignments if each["type"] != ASSIGNEE]
+    members = [each for each in assignments if each["type"] == ASSIGNEE]
+    return Difference(_entries(owners, ObjectType.ROLE, side), [_principal(each, side) for each in members])
+
+
+def _entries(assignments: list[dict[str, str]], kind: ObjectType, side: str) -> list[GrantEntry]:
+    return [
+        GrantEntry(_principal(each, side), named_privilege(each["type"], kind, where=f"{side}.type"))
+        for each in assignments
+    ]
+
+
+def _principal(assignment: dict[str, str], side: str) -> PrincipalId:
+    return named_principal({name: value for name, value in assignment.items() if name != "type"}, where=side)
+
+
+class Access(ManagementView):
+    kind = cast("Grantable", None)
+
+    @extend_schema(responses={200: AccessShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """What the caller may do with the object, as a plain list of names."""
+        granted = self.kind.seen(self.context, parts)
+        return Response(AccessShape.of({"allowed_actions": rights.allowed_actions(self.kind.type, granted.privileges)}))
+
+
+class AuthorizerActions(ManagementView):
+    kind = cast("Grantable", None)
+
+    @extend_schema(responses={200: AccessShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """Which rights on the object the caller may grant, and whether he may read who holds them."""
+        granted = self.kind.seen(self.context, parts)
+        kind = self.kind.type
+        may = [f"grant_{each}" for each in GRANTABLE[kind] if may_grant(each, granted.privileges, on=kind)]
+        return Response(AccessShape.of({"allowed_actions": sorted(may)}))
+
+
+class ManagedAccess(ManagementView):
+    kind = cast("Grantable", None)
+
+    @extend_schema(responses={200: ManagedAccessShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """Whether access is managed here, and whether it is because of what the object lies in."""
+        own, inherited = grants.managed_access(self.kind.seen(self.context, parts))
+        return Response(ManagedAccessShape.of({"managed_access": own, "managed_access_inherited": inherited}))
+
+
+class SetManagedAccess(ManagementView):
+    kind = cast("Grantable", None)
+
+    @extend_schema(request=ManagedAccessBody, responses={200: None})
+    def post(self, _request: Request, **parts: str) -> Response:
+        """Leave granting in the object to those who manage grants (true), or to owners too (false)."""
+        body = self.body(ManagedAccessBody)
+        grants.set_managed_access(self.kind.read(self.context, parts), managed=body.get("managed_access"))
+        return Response(status=200)
+
+
+_ON_OBJECTS = (*GRANTABLES, NAMESPACE_BY_ID)
+_MANAGED = {ObjectType.WAREHOUSE, ObjectType.NAMESPACE}
+
+routes = [
+    path("permissions/role/<str:role_id>/assignments", RoleAssignments.as_view()),
+    *(path(f"permissions/{kind.path}/assignments", Assignments.as_view(kind=kind)) for kind in _ON_OBJECTS),
+    *(
+        path(f"permissions/{kind.path}/{name}", view.as_view(kind=kind))
+        for kind in (*_ON_OBJECTS, ROLE)
+        for name, view in (("access", Access), ("authorizer-actions", AuthorizerActions))
+    ),
+    *(
+        route
+        for kind in _ON_OBJECTS
+        if kind.type in _MANAGED
+        for route in (
+            path(f"permissions/{kind.path}", ManagedAccess.as_view(kind=kind)),
+            path(f"permissions/{kind.path}/managed-access", SetManagedAccess.as_view(kind=kind)),
+        )
+    ),
+]

@@ -1,0 +1,116 @@
+"""How the OpenAPI document is read off the views and shapes; for drf-spectacular (SPECTACULAR_SETTINGS)."""
+
+import re
+from http import HTTPStatus
+from inspect import cleandoc
+from typing import Any, Final
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import Direction
+from rest_framework import serializers
+
+from management.schema_parts import COMPONENTS, ERROR, PATHS
+from management.shapes import Body, Shape
+
+_PREFIX: Final = "/management/v1/"
+
+_NOUNS: Final = {
+    "action": "permission",
+    "bootstrap": "server",
+    "default-project": "project",
+    "endpoint-statistics": "project",
+    "grants": "permission",
+    "info": "server",
+    "permissions": "permission",
+    "project-list": "project",
+    "warehouse-creation-validation": "warehouse",
+    "whoami": "user",
+}
+"""Tags of paths whose first part is not their noun."""
+
+_INNER: Final = {"namespace": "namespace", "table": "table", "view": "view", "task": "task", "task-queue": "task"}
+"""Tags of what lies in a project or warehouse, by the part of the path that names it."""
+
+_VERBS: Final = {"GET": "Read", "POST": "Change", "PUT": "Replace", "DELETE": "Delete"}
+
+
+class ManagementSchema(AutoSchema):
+    """Names, tags and errors of the operations; members of shapes are required unless they say `required=False`."""
+
+    def get_tags(self) -> list[str]:
+        parts = self._parts()
+        inner = [_INNER[part] for part in parts[1:] if part in _INNER]
+        noun = parts[1] if parts[0] == "search" else parts[0]
+        return [inner[-1] if inner else _NOUNS.get(noun, noun)]
+
+    def get_operation_id(self) -> str:
+        """The method and the path, which are one operation's alone, e.g. `postWarehouseByWarehouseIdRename`."""
+        words = [self.method.lower()]
+        for part in self._parts():
+            words += ["by", *part.strip("{}").split("_")] if part.startswith("{") else part.split("-")
+        return words[0] + "".join(word.capitalize() for word in words[1:])
+
+    def get_description(self) -> str:  # type: ignore[override]  # the library, too, takes no path
+        """The docstring of the method, else of the view itself; never the base's."""
+        method = getattr(self.view, self.method.lower())
+        return _paragraphs(method.__doc__ or type(self.view).__dict__.get("__doc__"))
+
+    def get_summary(self) -> str | None:
+        """The first sentence of the method's docstring, else what the path says."""
+        first = self.get_description().partition("\n\n")[0]
+        sentence = re.split(r"(?<=[.:;])\s", first, maxsplit=1)[0].rstrip(".:;")
+        words = [part for part in self._parts() if not part.startswith("{")]
+        return super().get_summary() or sentence or f"{_VERBS[self.method]} {' '.join(words)}"
+
+    def get_serializer_name(self, serializer: serializers.Serializer[Any], direction: Direction) -> str:  # noqa: ARG002 the library's
+        name = type(serializer).__name__
+        if name.endswith("Shape"):
+            return name.removesuffix("Shape")
+        return f"{name.removesuffix('Body')}Request" if name.endswith("Body") else name
+
+    def _parts(self) -> list[str]:
+        return self.path.removeprefix(_PREFIX).split("/")
+
+    def _map_basic_serializer(self, serializer: Any, direction: Direction) -> dict[str, Any]:  # noqa: ANN401 the library's
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        kind = serializer if isinstance(serializer, type) else type(serializer)
+        schema.pop("description", None)
+        if description := _paragraphs(kind.__dict__.get("__doc__")):
+            schema["description"] = description
+        if issubclass(kind, Body):
+            schema["additionalProperties"] = False  # `Body.parse` refuses them
+        if issubclass(kind, Shape):
+            optional = [name for name, field in serializer.fields.items() if field.allow_null]
+            _without_null(schema, optional)  # `Shape` leaves them out
+        return schema
+
+    def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
+        bodies = super()._get_response_bodies(direction)
+        for code, body in bodies.items():
+            body["description"] = body["description"] or HTTPStatus(int(code)).phrase
+        return {**bodies, "4XX": ERROR, "5XX": ERROR}
+
+
+def complete(result: dict[str, Any], **_: object) -> dict[str, Any]:
+    """Add what all operations share; called by the library when it has read them."""
+    for kind, made in COMPONENTS.items():
+        result["components"].setdefault(kind, {}).update(made)
+    paths = dict(sorted({**result["paths"], **PATHS}.items()))
+    return {**result, "paths": paths, "security": [{"bearer": []}]}
+
+
+def _paragraphs(docstring: str | None) -> str:
+    """A docstring with each paragraph in one line."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(docstring or "").split("\n\n"))
+
+
+def _without_null(schema: dict[str, Any], optional: list[str]) -> None:
+    required = [name for name in schema.get("required", []) if name not in optional]
+    schema.pop("required", None)
+    if required:
+        schema["required"] = required
+    for name in optional:
+        plain = schema["properties"][name]
+        if isinstance(plain.get("type"), list):
+            plain["type"] = next(each for each in plain["type"] if each != "null")
+        plain.pop("nullable", None)

@@ -1,0 +1,98 @@
+"""Those parts of the OpenAPI document that are in no view: the error model, security, a route of the catalog's."""
+
+from typing import Final
+
+ERROR: Final = {"$ref": "#/components/responses/Error"}
+
+PATHS: Final = {
+    "/management/v1/warehouse/{warehouse}/table/{table}/metrics-reports": {
+        "get": {
+            "operationId": "getWarehouseByWarehouseTableByTableMetricsReports",
+            "description": "What engines have reported about scans of the table and commits to it, newest first. "
+            "Reports hold the filters of other people's scans, so that only who may read the data may read them.",
+            "summary": "What engines have reported about scans of the table and commits to it, newest first",
+            "parameters": [
+                {"in": "path", "name": "warehouse", "schema": {"type": "string"}, "required": True},
+                {
+                    "in": "path",
+                    "name": "table",
+                    "schema": {"type": "string"},
+                    "required": True,
+                    "description": "The table's id or its `table-uuid`.",
+                },
+                {"in": "query", "name": "pageToken", "schema": {"type": "string"}},
+                {"in": "query", "name": "pageSize", "schema": {"type": "integer"}},
+                {
+                    "in": "query",
+                    "name": "report-type",
+                    "schema": {"type": "string", "enum": ["scan-report", "commit-report"]},
+                },
+            ],
+            "tags": ["warehouse"],
+            "responses": {
+                "200": {
+                    "description": "OK",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/MetricsReports"}}},
+                },
+                "4XX": ERROR,
+                "5XX": ERROR,
+            },
+        }
+    }
+}
+"""Routes that are no view of this framework (`catalog.api.metrics_reports`)."""
+
+COMPONENTS: Final = {
+    "securitySchemes": {
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An access token of a configured identity provider, or of a Kubernetes service account.",
+        }
+    },
+    "schemas": {
+        "Error": {
+            "type": "object",
+            "description": "What was wrong, as the Iceberg REST API says it.",
+            "properties": {
+                "error": {
+                    "type": "object",
+                    "properties": {
+                        "message": {"type": "string", "description": "One sentence for a person."},
+                        "type": {"type": "string", "description": "The kind of error, for programs."},
+                        "code": {"type": "integer", "description": "The HTTP status."},
+                    },
+                    "required": ["code", "message", "type"],
+                }
+            },
+            "required": ["error"],
+        },
+        "MetricsReports": {
+            "type": "object",
+            "properties": {
+                "metrics-reports": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": {"type": "integer"},
+                            "received-at": {"type": "string", "format": "date-time"},
+                            "actor": {"type": "string"},
+                            "report-type": {"type": "string"},
+                            "report": {"type": "object", "description": "As the Iceberg REST API has it."},
+                        },
+                        "required": ["actor", "id", "received-at", "report", "report-type"],
+                    },
+                },
+                "next-page-token": {"type": ["string", "null"]},
+            },
+            "required": ["metrics-reports", "next-page-token"],
+        },
+    },
+    "responses": {
+        "Error": {
+            "description": "The request was refused, or failed; the header X-Request-Id finds it in the server's log.",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+        }
+    },
+}

@@ -1,0 +1,65 @@
+"""Searches for people and roles: `POST /search/user`, `POST /search/role`."""
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lakewarden.authz.actions import ProjectAction, ServerAction
+from management.api import ManagementView
+from management.roles import RoleShape
+from management.shapes import Body, Shape
+from tenants import access
+from tenants.models import User
+from tenants.services import principal_search
+
+
+class SearchBody(Body):
+    search = serializers.CharField(allow_blank=True, max_length=principal_search.MAX_SEARCH_LENGTH)
+
+
+class FoundUserShape(Shape):
+    id = serializers.CharField()
+    name = serializers.CharField()
+    email = serializers.CharField(allow_null=True, required=False)
+    user_type = serializers.ChoiceField(choices=User.Type.choices)
+
+
+class FoundUsersShape(Shape):
+    users = FoundUserShape(many=True)
+
+
+class FoundRolesShape(Shape):
+    roles = RoleShape(many=True)
+
+
+class UserSearch(ManagementView):
+    @extend_schema(request=SearchBody, responses={200: FoundUsersShape})
+    def post(self, _request: Request) -> Response:
+        """The best ten by name: of the server for its administrators, of the request's project for who sees that.
+
+        Anybody is found by his whole id or e-mail.
+        """
+        text = self.body(SearchBody).get("search")
+        if access.may_on_server(self.context, ServerAction.LIST_USERS):
+            found = principal_search.users(access.server(self.context, ServerAction.LIST_USERS), text)
+        else:
+            granted = access.project(self.context, self.project_id, ProjectAction.INCLUDE_IN_LIST)
+            found = principal_search.users_in_project(granted, text)
+        return Response(FoundUsersShape.of({"users": found}))
+
+
+class RoleSearch(ManagementView):
+    @extend_schema(request=SearchBody, responses={200: FoundRolesShape})
+    def post(self, _request: Request) -> Response:
+        """The best ten of the project by name, or the one of an id."""
+        text = self.body(SearchBody).get("search")
+        granted = access.project(self.context, self.project_id, ProjectAction.SEARCH_ROLES)
+        return Response(FoundRolesShape.of({"roles": principal_search.roles(granted, text)}))
+
+
+routes = [
+    path("search/user", UserSearch.as_view()),
+    path("search/role", RoleSearch.as_view()),
+]

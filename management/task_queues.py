@@ -1,0 +1,99 @@
+"""How the queues of background work are set: `…/task-queue/{queue}/config`; none of them is scheduled by hand."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lakewarden.authz.actions import ProjectAction, WarehouseAction
+from lakewarden.errors import BadRequest
+from lakewarden.tasks import queue_settings, queues
+from lakewarden.tasks.queues import Queue
+from lakewarden.tasks.scope import Scope
+from management.api import ManagementView
+from management.shapes import Body, Shape
+from tenants import access
+
+
+class QueueConfigShape(Shape):
+    queue_config = serializers.DictField()
+    max_seconds_since_last_heartbeat = serializers.IntegerField(required=False)
+
+
+class QueueConfigBody(Body):
+    queue_config = serializers.DictField()
+    max_seconds_since_last_heartbeat = serializers.IntegerField(required=False)
+
+
+class WarehouseQueueConfig(ManagementView):
+    @extend_schema(responses={200: QueueConfigShape})
+    def get(self, _request: Request, warehouse_id: str, queue_name: str) -> Response:
+        """What was set; what is left out has its default."""
+        scope = _of_warehouse(self, warehouse_id, WarehouseAction.GET_TASK_QUEUE_CONFIG)
+        return _told(scope, queues.find(queue_name, "warehouse"))
+
+    @extend_schema(request=QueueConfigBody, responses={204: None})
+    def post(self, _request: Request, warehouse_id: str, queue_name: str) -> Response:
+        """Set it as a whole: what is left out goes back to its default."""
+        body = self.body(QueueConfigBody)
+        scope = _of_warehouse(self, warehouse_id, WarehouseAction.MODIFY_TASK_QUEUE_CONFIG)
+        return _stored(self, scope, queues.find(queue_name, "warehouse"), body)
+
+
+class WarehouseQueueSchedule(ManagementView):
+    @extend_schema(request=None, responses={})
+    def post(self, _request: Request, warehouse_id: str, queue_name: str) -> Response:
+        """Refused for every queue: what is in them follows from other changes."""
+        _of_warehouse(self, warehouse_id, WarehouseAction.CONTROL_ALL_TASKS)
+        queue = queues.find(queue_name, "warehouse")
+        raise BadRequest(
+            f"Tasks of the queue {queue.name} are not scheduled by hand: they follow from dropping what they work on"
+        )
+
+
+class ProjectQueueConfig(ManagementView):
+    @extend_schema(responses={200: QueueConfigShape})
+    def get(self, _request: Request, queue_name: str) -> Response:
+        """What was set; what is left out has its default."""
+        scope = _of_project(self, ProjectAction.GET_TASK_QUEUE_CONFIG)
+        return _told(scope, queues.find(queue_name, "project"))
+
+    @extend_schema(request=QueueConfigBody, responses={204: None})
+    def post(self, _request: Request, queue_name: str) -> Response:
+        """Set it as a whole: what is left out goes back to its default."""
+        body = self.body(QueueConfigBody)
+        scope = _of_project(self, ProjectAction.MODIFY_TASK_QUEUE_CONFIG)
+        return _stored(self, scope, queues.find(queue_name, "project"), body)
+
+
+def _of_warehouse(view: ManagementView, warehouse_id: str, action: WarehouseAction) -> Scope:
+    warehouse = access.warehouse(view.context, warehouse_id, action).target
+    return Scope(warehouse.project_id, warehouse.id)
+
+
+def _of_project(view: ManagementView, action: ProjectAction) -> Scope:
+    return Scope(access.project(view.context, view.project_id, action).target.id)
+
+
+def _told(scope: Scope, queue: Queue) -> Response:
+    found = queue_settings.of(scope, queue)
+    told: dict[str, Any] = {"queue_config": found.settings, "max_seconds_since_last_heartbeat": found.max_silence_s}
+    return Response(QueueConfigShape.of(told))
+
+
+def _stored(view: ManagementView, scope: Scope, queue: Queue, body: Body) -> Response:
+    silence = body.get("max_seconds_since_last_heartbeat")
+    queue_settings.store(scope, queue, body.get("queue_config"), max_silence_s=silence, context=view.context)
+    return Response(status=204)
+
+
+_WAREHOUSE = "warehouse/<str:warehouse_id>/task-queue/<str:queue_name>"
+
+routes = [
+    path(f"{_WAREHOUSE}/config", WarehouseQueueConfig.as_view()),
+    path(f"{_WAREHOUSE}/schedule", WarehouseQueueSchedule.as_view()),
+    path("project/task-queue/<str:queue_name>/config", ProjectQueueConfig.as_view()),
+]

@@ -1,0 +1,46 @@
+"""The shape of a validation's report; for warehouses and warehouse_storage."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from lakewarden.http.errors import error_body
+from management.shapes import Shape
+from tenants.services.validation_report import Check, CheckName, CheckStatus, Report
+
+
+class CheckErrorShape(Shape):
+    message = serializers.CharField()
+    type = serializers.CharField()
+    code = serializers.IntegerField()
+
+
+class StorageCheckShape(Shape):
+    name = serializers.ChoiceField(choices=[name.value for name in CheckName])
+    status = serializers.ChoiceField(choices=[status.value for status in CheckStatus])
+    duration_ms = serializers.IntegerField(required=False)
+    reason = serializers.CharField(required=False)
+    error = CheckErrorShape(required=False)
+
+
+class ReportShape(Shape):
+    """`valid`: no check failed; those that do not apply are skipped, with the reason."""
+
+    valid = serializers.BooleanField()
+    checks = StorageCheckShape(many=True)
+
+
+def told(report: Report) -> dict[str, Any]:
+    """The answer to a dry run."""
+    return {"valid": report.valid, "checks": [_check(check) for check in report.checks]}
+
+
+def _check(check: Check) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": check.name.value, "status": check.status.value}
+    if check.duration_ms is not None:
+        plain["duration-ms"] = check.duration_ms
+    if check.reason is not None:
+        plain["reason"] = check.reason
+    if check.error is not None:
+        plain |= error_body(check.error)
+    return plain

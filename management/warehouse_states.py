@@ -1,0 +1,138 @@
+"""What changes about a warehouse: its name, whether it is active, its policies, its protection."""
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lakewarden.authz.actions import WarehouseAction
+from management.api import ManagementView
+from management.shapes import Body, Shape
+from management.warehouses import WarehouseShape, delete_profile
+from tenants import access
+from tenants.models import Warehouse
+from tenants.models.format_policy import FormatVersionPolicy
+from tenants.services import warehouse_states
+
+
+class RenameWarehouseBody(Body):
+    new_name = serializers.CharField(trim_whitespace=False)
+
+
+class DeleteProfileBody(Body):
+    delete_profile = serializers.DictField()
+
+
+class FormatVersionPolicyBody(Body):
+    allowed_format_versions = serializers.ListField(child=serializers.IntegerField())
+    default_format_version = serializers.IntegerField(required=False)
+
+
+class WarehouseProtectionBody(Body):
+    protected = serializers.BooleanField()
+    reason = serializers.CharField(required=False)
+
+
+class ManagedByBody(Body):
+    managed_by = serializers.CharField()
+
+
+class WarehouseProtectionShape(Shape):
+    protected = serializers.BooleanField()
+    protected_by = serializers.CharField(required=False)
+    protected_at = serializers.CharField(required=False)
+    reason = serializers.CharField(required=False)
+    updated_at = serializers.DateTimeField(required=False)
+
+
+class RenameWarehouse(ManagementView):
+    @extend_schema(request=RenameWarehouseBody, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Give the warehouse another name; clients find it by that from now on."""
+        body = self.body(RenameWarehouseBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.RENAME)
+        return Response(WarehouseShape.of(warehouse_states.rename(granted, body.get("new_name"))))
+
+
+class ActivateWarehouse(ManagementView):
+    @extend_schema(request=None, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Let the catalog's calls into the warehouse again."""
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.ACTIVATE)
+        return Response(WarehouseShape.of(warehouse_states.set_status(granted, Warehouse.Status.ACTIVE)))
+
+
+class DeactivateWarehouse(ManagementView):
+    @extend_schema(request=None, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Refuse every catalog call on the warehouse from the next one on; calls that manage it work."""
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.DEACTIVATE)
+        return Response(WarehouseShape.of(warehouse_states.set_status(granted, Warehouse.Status.INACTIVE)))
+
+
+class WarehouseDeleteProfile(ManagementView):
+    @extend_schema(request=DeleteProfileBody, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """What a drop does from now on: only `{"type": "hard"}` yet."""
+        profile = delete_profile(self.body(DeleteProfileBody).get("delete_profile"))
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.MODIFY_SOFT_DELETION)
+        return Response(WarehouseShape.of(warehouse_states.set_delete_profile(granted, profile)))
+
+
+class WarehouseFormatVersionPolicy(ManagementView):
+    @extend_schema(request=FormatVersionPolicyBody, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Which table formats new or upgraded tables may have, and which one a table gets that asks for none."""
+        body = self.body(FormatVersionPolicyBody)
+        policy = FormatVersionPolicy.parse(body.get("allowed_format_versions"), body.get("default_format_version"))
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.SET_FORMAT_VERSION_POLICY)
+        return Response(WarehouseShape.of(warehouse_states.set_format_policy(granted, policy)))
+
+
+class WarehouseProtection(ManagementView):
+    @extend_schema(request=None, responses={200: WarehouseProtectionShape})
+    def get(self, _request: Request, warehouse_id: str) -> Response:
+        """Whether the warehouse is protected from deletion, since when, by whom and why."""
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_METADATA)
+        return _protection(granted.target)
+
+    @extend_schema(request=WarehouseProtectionBody, responses={200: WarehouseProtectionShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Protect the warehouse from deletion, or lift that."""
+        body = self.body(WarehouseProtectionBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.SET_PROTECTION)
+        changed = warehouse_states.set_protection(granted, protected=body.get("protected"), reason=body.get("reason"))
+        return _protection(changed)
+
+
+class WarehouseManagedBy(ManagementView):
+    @extend_schema(request=ManagedByBody, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Keep changes of the warehouse to the server's administrators (`instance-admin`), or let its owners do it."""
+        body = self.body(ManagedByBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_METADATA)
+        return Response(WarehouseShape.of(warehouse_states.set_managed_by(granted, body.get("managed_by"))))
+
+
+def _protection(warehouse: Warehouse) -> Response:
+    kept = warehouse.protection or {}
+    plain = {
+        "protected": warehouse.is_protected,
+        "protected_by": kept.get("by"),
+        "protected_at": kept.get("at"),
+        "reason": kept.get("reason"),
+        "updated_at": warehouse.updated_at,
+    }
+    return Response(WarehouseProtectionShape.of(plain))
+
+
+routes = [
+    path("warehouse/<str:warehouse_id>/rename", RenameWarehouse.as_view()),
+    path("warehouse/<str:warehouse_id>/activate", ActivateWarehouse.as_view()),
+    path("warehouse/<str:warehouse_id>/deactivate", DeactivateWarehouse.as_view()),
+    path("warehouse/<str:warehouse_id>/delete-profile", WarehouseDeleteProfile.as_view()),
+    path("warehouse/<str:warehouse_id>/format-version-policy", WarehouseFormatVersionPolicy.as_view()),
+    path("warehouse/<str:warehouse_id>/protection", WarehouseProtection.as_view()),
+    path("warehouse/<str:warehouse_id>/managed-by", WarehouseManagedBy.as_view()),
+]

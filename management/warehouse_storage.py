@@ -1,0 +1,82 @@
+"""Where a warehouse lies: changed, and tried out without a change."""
+
+from django.urls import path
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.services import warehouse_storage
+from lakewarden.authz.actions import WarehouseAction
+from management.api import ManagementView
+from management.shapes import Body
+from management.warehouse_reports import ReportShape, told
+from management.warehouses import WarehouseShape
+from tenants import access
+from tenants.services.warehouse_validation import StorageSpec
+
+
+class StorageBody(Body):
+    storage_profile = serializers.DictField()
+    storage_credential = serializers.DictField(required=False)
+
+    @property
+    def spec(self) -> StorageSpec:
+        return StorageSpec(self.get("storage_profile"), self.get("storage_credential"))
+
+
+class StorageCredentialBody(Body):
+    new_storage_credential = serializers.DictField(required=False)
+
+
+class WarehouseStorage(ManagementView):
+    @extend_schema(request=StorageBody, responses={200: WarehouseShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Let the warehouse lie elsewhere, once that is proven; its base path stays once it has namespaces."""
+        body = self.body(StorageBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
+        return Response(WarehouseShape.of(warehouse_storage.update(granted, body.spec)))
+
+
+class WarehouseStorageCredential(ManagementView):
+    @extend_schema(request=StorageCredentialBody, responses={400: OpenApiResponse(description="There is none.")})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Change the credential alone: refused, as no storage that is served yet has one."""
+        self.body(StorageCredentialBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE_CREDENTIAL)
+        warehouse_storage.set_credential(granted)
+
+
+class ValidateProfile(ManagementView):
+    @extend_schema(request=StorageBody, responses={200: ReportShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Make all checks of `POST …/storage` and tell how they went; nothing is changed."""
+        body = self.body(StorageBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
+        return Response(told(warehouse_storage.validate(granted, body.spec)))
+
+
+class ValidateCredential(ManagementView):
+    @extend_schema(request=StorageCredentialBody, responses={200: ReportShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Make all checks of `POST …/storage-credential` and tell how they went; nothing is changed."""
+        body = self.body(StorageCredentialBody)
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE_CREDENTIAL)
+        return Response(told(warehouse_storage.validate_credential(granted, body.get("new_storage_credential"))))
+
+
+class ValidateAccess(ManagementView):
+    @extend_schema(request=None, responses={200: ReportShape})
+    def post(self, _request: Request, warehouse_id: str) -> Response:
+        """Try the storage that the warehouse has now."""
+        granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
+        return Response(told(warehouse_storage.validate_credential(granted, None)))
+
+
+routes = [
+    path("warehouse/<str:warehouse_id>/storage", WarehouseStorage.as_view()),
+    path("warehouse/<str:warehouse_id>/storage-credential", WarehouseStorageCredential.as_view()),
+    path("warehouse/<str:warehouse_id>/storage/validate-profile", ValidateProfile.as_view()),
+    path("warehouse/<str:warehouse_id>/storage/validate-credential", ValidateCredential.as_view()),
+    path("warehouse/<str:warehouse_id>/storage/validate-access", ValidateAccess.as_view()),
+]

@@ -1,0 +1,85 @@
+"""Looks at each of Django's answers when it is done: counts the call, and notes a refusal for the audit."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+
+from lakewarden.audit.refusals import ANONYMOUS, MAX_OBJECT, PENDING, Refusal
+from lakewarden.context import Refused, RequestContext
+from lakewarden.errors import Forbidden, NotAuthorized, NotFound
+from lakewarden.http.errors import RenderedError
+from lakewarden.http.request import CONTEXT
+from lakewarden.usage.counts import COUNTS
+
+_APIS: Final = ("catalog/", "management/", "lakehouse/")
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
+_VARIABLE: Final = re.compile(r"<(?:\w+:)?(\w+)>")
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def observed(get_response: View) -> View:
+    """Django's middleware."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        match = request.resolver_match
+        if match is not None and match.route.startswith(_APIS) and request.method in _METHODS:
+            _observe(request, response, template(request.method, match.route))
+        return response
+
+    return answer
+
+
+@lru_cache(maxsize=1000)
+def template(method: str, route: str) -> str:
+    """Django's route as the APIs write it; the short form of a management path counts as the long one."""
+    path = _VARIABLE.sub(r"{\1}", route)
+    if path.startswith("management/") and not path.startswith("management/v1/"):
+        path = path.replace("management/", "management/v1/", 1)
+    return f"{method} /{path}"
+
+
+def _observe(request: HttpRequest, response: HttpResponse, route: str) -> None:
+    context: RequestContext | None = request.META.get(CONTEXT)
+    if context is not None and context.trail.project_id is not None:
+        warehouse = UUID(context.trail.warehouse_id) if context.trail.warehouse_id else None
+        COUNTS.add(route, response.status_code, project_id=context.trail.project_id, warehouse_id=warehouse)
+    if isinstance(response, RenderedError):
+        refusal = _refusal(request, response, context, route)
+        if refusal is not None:
+            PENDING.add(refusal)
+
+
+def _refusal(
+    request: HttpRequest, response: RenderedError, context: RequestContext | None, route: str
+) -> Refusal | None:
+    """What the audit is told: a 401, a 403, or a 404 that hides an object; None for any other answer."""
+    if isinstance(response.error, NotAuthorized) and context is None:
+        refused = None
+    elif context is None or not isinstance(response.error, Forbidden | NotFound):
+        return None
+    else:
+        refused = context.trail.refused
+        if refused is None and isinstance(response.error, NotFound):
+            return None
+    path = request.path[:MAX_OBJECT]
+    project_id = context.trail.project_id if context else None
+    told = refused or Refused(route, "request", path, project_id, response.error.message)
+    return Refusal(
+        outcome="denied" if context else "unauthenticated",
+        actor=context.actor.id if context else ANONYMOUS,
+        action=told.action,
+        object_type=told.object_type,
+        object_id=told.object_id,
+        project_id=told.project_id,
+        reason=told.reason,
+        request_id=response["X-Request-Id"],
+        user_agent=request.headers.get("user-agent", ""),
+        asked=f"{request.method} {path}",
+        source=request.META.get("REMOTE_ADDR", ""),
+    )

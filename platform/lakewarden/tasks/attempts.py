@@ -1,0 +1,170 @@
+"""What a worker tells about a task while it runs it: that it lives, how far it is, and how the attempt ended."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.db import close_old_connections, transaction
+from procrastinate import BaseRetryStrategy, RetryDecision
+from procrastinate.exceptions import JobAborted
+from procrastinate.jobs import Job
+from psycopg.types.json import Jsonb
+
+from lakewarden.prepared import execute, fetch
+from lakewarden.tasks import queue_settings, records
+from lakewarden.tasks.queues import QUEUES
+from lakewarden.tasks.scope import Scope
+
+logger = logging.getLogger(__name__)
+
+STOPPED_RETRY_S = 60
+MAX_MESSAGE = 2000
+MOST_ATTEMPTS = 16
+
+
+class GivenUp(Exception):
+    """The last attempt that the queue's settings allow has failed."""
+
+
+class Stopped(Exception):
+    """Somebody asked for the task to stop: whatever runs it ends here."""
+
+
+class Retries(BaseRetryStrategy):
+    """A failed attempt is repeated after 2, 4, 8 … seconds, unless it was the last."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        if isinstance(exception, GivenUp) or job.attempts >= MOST_ATTEMPTS - 1:
+            return None
+        return RetryDecision(retry_in={"seconds": 2 ** (job.attempts + 1)})
+
+
+class Attempt:
+    """One run of a task; `details` are what is told of it, as JSON."""
+
+    def __init__(self, task_id: UUID, number: int | None) -> None:
+        self.task_id = task_id
+        self.number = number  # None: nobody keeps a record of the task
+        self.details: dict[str, Any] = {}
+        self.message = ""
+
+    def heartbeat(self, *, progress: float = 0.0) -> None:
+        """Say that it lives. Raises Stopped when it shall end."""
+        rows = fetch(_HEARTBEAT, {"id": self.task_id, "progress": progress, "details": Jsonb(self.details)})
+        if rows and rows[0][0]:
+            raise Stopped
+
+
+@contextmanager
+def attempt(task_id: str | None) -> Iterator[Attempt]:
+    """Keep the record of one run of the task's function, which goes inside; None: there is none to be kept.
+
+    Raises what the function raises, GivenUp after the last attempt, JobAborted when it was stopped on request.
+    """
+    close_old_connections()  # a worker's thread has its own, which may have died since its last job
+    run = _begin(UUID(task_id)) if task_id else Attempt(UUID(int=0), None)
+    try:
+        yield run
+    except Stopped:
+        _stopped(run, "Stopped on request")
+        raise JobAborted from None
+    except Exception as error:  # every failure is written down, and raised again
+        reason = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_MESSAGE]
+        wants_stop, is_last = _standing(run)
+        if wants_stop:
+            _stopped(run, reason)
+            raise JobAborted from error
+        _end(run, "FAILED", reason, outcome="FAILED" if is_last else None)
+        if is_last:
+            raise GivenUp(f"The last attempt failed: {reason}") from error
+        raise
+    _end(run, "SUCCESS", run.message or None, outcome="SUCCESS", progress=1.0)
+
+
+def settle_lost(job_ids: list[int]) -> None:
+    """End the tasks that lost their worker after somebody had asked them to stop: the queue gives their jobs up."""
+    close_old_connections()
+    with transaction.atomic():
+        for task_id, job_id, cancel_requested in fetch(_GIVEN_UP, [job_ids]):
+            _stopped(Attempt(task_id, None), "Stopped on request")
+            execute(_LOST, [task_id])
+            execute("delete from procrastinate_jobs where id = %s", [job_id])
+            logger.info("task %s lost its worker and %s", task_id, "is over" if cancel_requested else "is queued again")
+
+
+def _begin(task_id: UUID) -> Attempt:
+    with transaction.atomic():
+        execute(_LOST, [task_id])
+        rows = fetch(_BEGIN, [task_id])
+    if not rows:
+        logger.warning("task %s is run without a record: its row is gone", task_id)
+    return Attempt(task_id, rows[0][0] if rows else None)
+
+
+def _standing(run: Attempt) -> tuple[bool, bool]:
+    """Whether it was asked to stop, and whether no attempt is left."""
+    rows = fetch(_STANDING, [run.task_id])
+    if not rows:
+        return False, False
+    wants_stop, attempts, project_id, warehouse_id, queue_name = rows[0]
+    most = MOST_ATTEMPTS
+    if queue_name in QUEUES and "max-attempts" in QUEUES[queue_name].settings:
+        most = queue_settings.value(Scope(project_id, warehouse_id), queue_name, "max-attempts")
+    return wants_stop, attempts + 1 >= most
+
+
+def _stopped(run: Attempt, reason: str) -> None:
+    """It ends as cancelled when that was asked for, else it waits for another run."""
+    with transaction.atomic():
+        rows = fetch("select cancel_requested from task where id = %s for update", [run.task_id])
+        is_over = bool(rows and rows[0][0])
+        _end(run, "CANCELLED", reason, outcome="CANCELLED" if is_over else None)
+        if rows and not is_over:
+            records.defer_again(run.task_id, after_s=STOPPED_RETRY_S)
+
+
+def _end(run: Attempt, status: str, message: str | None, *, outcome: str | None, progress: float | None = None) -> None:
+    told = {"details": Jsonb(run.details) if run.details else None, "message": message, "progress": progress}
+    execute(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **told})
+
+
+_LOST = """
+    update task_attempt set ended_at = now(), status = 'FAILED', message = 'Its worker was lost'
+    where task_id = %s and ended_at is null
+"""
+_GIVEN_UP = """
+    select t.id, j.id, t.cancel_requested from task t join procrastinate_jobs j on j.id = t.job_id
+    where j.id = any(%s::bigint[]) and j.status = 'failed' and t.outcome is null for update of t
+"""
+_BEGIN = """
+    with begun as (
+        update task t set attempt = t.attempt + 1, progress = 0, details = null, message = null, outcome = null,
+            finished_at = null, last_heartbeat_at = now(), updated_at = now()
+        where t.id = %s
+        returning t.id, t.attempt,
+            coalesce((select j.scheduled_at from procrastinate_jobs j where j.id = t.job_id), t.scheduled_for) as at
+    )
+    insert into task_attempt (task_id, attempt, scheduled_for) select id, attempt, at from begun returning attempt
+"""
+_HEARTBEAT = """
+    update task t set last_heartbeat_at = now(), progress = %(progress)s, details = %(details)s, updated_at = now()
+    where t.id = %(id)s
+    returning (select j.abort_requested from procrastinate_jobs j where j.id = t.job_id)
+"""
+_STANDING = """
+    select coalesce(j.abort_requested, false), coalesce(j.attempts, 0), t.project_id, t.warehouse_id, t.queue_name
+    from task t left join procrastinate_jobs j on j.id = t.job_id where t.id = %s
+"""
+_END = """
+    with ended as (
+        update task_attempt set ended_at = now(), status = %(status)s, message = %(message)s, details = %(details)s,
+            progress = coalesce(%(progress)s::float, progress)
+        where task_id = %(id)s and attempt = %(number)s::int
+    )
+    update task set outcome = %(outcome)s::text, message = %(message)s, details = %(details)s, updated_at = now(),
+        finished_at = case when %(outcome)s::text is null then null else now() end,
+        progress = coalesce(%(progress)s::float, progress), last_heartbeat_at = now()
+    where id = %(id)s
+"""

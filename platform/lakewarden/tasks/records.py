@@ -1,0 +1,77 @@
+"""One row for each piece of background work, whatever the number of its attempts: made with its job, in the same
+transaction as the change that asks for it.
+
+The row is what the management API shows; the job (procrastinate's) is what a worker takes. A task that is run again
+gets a new job; its id stays.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from procrastinate.tasks import Task
+from psycopg.types.json import Jsonb
+
+from lakewarden.ids import new_id
+from lakewarden.prepared import fetch
+from lakewarden.tasks.scope import Entity, Scope
+
+
+def add(
+    task: Task[Any, Any, Any],
+    arguments: dict[str, Any],
+    *,
+    scope: Scope,
+    entity: Entity,
+    lock: str | None = None,
+    scheduled_for: datetime | None = None,
+    parent_id: UUID | None = None,
+) -> UUID:
+    """Queue `task`, which takes `task_id` and the arguments, as part of the caller's transaction; returns its id.
+
+    Of the tasks with one `lock` a single one runs at a time.
+    """
+    identifier = new_id()
+    given = Jsonb({"task_id": str(identifier), **arguments})
+    job = {"queue": task.queue, "name": task.name, "lock": lock, "arguments": given, "at": scheduled_for}
+    about = {"entity_type": entity.type, "entity_id": entity.id, "entity_name": list(entity.name)}
+    fetch(_ADD, {"id": identifier, **scope.parameters, **job, **about, "parent_id": parent_id})
+    return identifier
+
+
+def defer_again(identifier: UUID, *, at: datetime | None = None, after_s: int = 0) -> None:
+    """Give the task a new job, due at its `resume_at`, else at `at`, else in `after_s` seconds; its outcome is open."""
+    fetch(_DEFER_AGAIN, {"id": identifier, "at": at, "after_s": after_s})
+
+
+_JOB = """(procrastinate_defer_jobs_v1(array[row({values})::procrastinate_job_to_defer_v1]))[1] as id"""
+_ADD = f"""
+    with job as (
+        select {
+    _JOB.format(
+        values="%(queue)s::text, %(name)s::text, 0, %(lock)s::text, null, %(arguments)s::jsonb, %(at)s::timestamptz"
+    )
+}
+    )
+    insert into task (id, project_id, warehouse_id, queue_name, task_name, arguments, lock, job_id, entity_type,
+                      entity_id, entity_name, parent_id, scheduled_for)
+    select %(id)s, %(project_id)s, %(warehouse_id)s, %(queue)s, %(name)s, %(arguments)s::jsonb, %(lock)s::text, job.id,
+           %(entity_type)s, %(entity_id)s, %(entity_name)s::text[], %(parent_id)s, coalesce(%(at)s::timestamptz, now())
+    from job
+    returning id
+"""  # noqa: S608 text of our own
+_DEFER_AGAIN = f"""
+    with due as (
+        select id, queue_name, task_name, lock, arguments,
+               coalesce(resume_at, %(at)s::timestamptz, now() + make_interval(secs => %(after_s)s)) as at
+        from task where id = %(id)s
+    ),
+    job as (
+        select due.at, {_JOB.format(values="due.queue_name, due.task_name, 0, due.lock, null, due.arguments, due.at")}
+        from due
+    )
+    update task set job_id = job.id, scheduled_for = job.at, resume_at = null, outcome = null, finished_at = null,
+                    cancel_requested = false, updated_at = now()
+    from job where task.id = %(id)s
+    returning task.id
+"""  # noqa: S608 text of our own

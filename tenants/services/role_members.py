@@ -1,0 +1,200 @@
+"""Who is in which role: direct and transitive, without cycles and not nested too deeply."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+from uuid import UUID
+
+from lakewarden import config
+from lakewarden.authz.actions import UserAction
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import members
+from lakewarden.authz.ledger.members import ROLE_PREFIX
+from lakewarden.authz.ledger.models import Grant, Membership
+from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.errors import BadRequest, Conflict, NoSuchRole
+from lakewarden.events.changes import Change, record
+from lakewarden.paging import Page
+from lakewarden.transactions import changing
+from tenants import access
+from tenants.models import Project, Role, User
+from tenants.services import projects, user_removal, users
+from tenants.services.roles import lock_graph, locked
+
+MAX_BATCH = 1000
+
+
+class RoleMembershipCycle(Conflict):
+    """A role would be in itself, directly or through others."""
+
+    wire_type = "RoleMembershipCycleException"
+
+
+class RoleMembershipDepthExceeded(Conflict):
+    """The chain of roles, each in the next, would be too long."""
+
+    wire_type = "RoleMembershipDepthExceededException"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`id` is a user's `<provider>~<subject>` or a role's UUID; the name is None when there is nobody behind the id."""
+
+    type: Literal["user", "role"]
+    id: str
+    name: str | None = None
+
+
+def is_role(principal: PrincipalId) -> bool:
+    return principal.startswith(ROLE_PREFIX)
+
+
+def add(granted: Granted[Role], wanted: Sequence[PrincipalId]) -> None:
+    """Put them into the role, all or none; who is in it already stays.
+
+    The caller has seen the roles among them. Raises BadRequest for more than 1,000 or a deleted user, NoSuchUser,
+    NoSuchRole, RoleMembershipCycle and RoleMembershipDepthExceeded.
+    """
+    if len(wanted) > MAX_BATCH:
+        raise BadRequest(f"{len(wanted)} members in one request: at most {MAX_BATCH} are allowed")
+    with changing():
+        lock_graph(granted.target.project_id)
+        role = locked(granted.target)
+        ensure_known(wanted, project_id=role.project_id)
+        if change(role, granted.context, missing(role, wanted), ()):
+            projects.bump_epoch(role.project_id)
+
+
+def remove(granted: Granted[Role], member: PrincipalId) -> None:
+    """Take a user or role out of the role; nothing happens when it is not in it."""
+    with changing():
+        lock_graph(granted.target.project_id)
+        role = locked(granted.target)
+        if change(role, granted.context, (), [member]):
+            projects.bump_epoch(role.project_id)
+
+
+def ensure_known(wanted: Iterable[PrincipalId], *, project_id: str) -> None:
+    """Raises NoSuchUser, NoSuchRole (another project's too) or BadRequest (a deleted user); under the graph's lock."""
+    several = set(wanted)
+    user_removal.ensure_present(sorted(each for each in several if not is_role(each)))
+    ids = {role_id(each) for each in several if is_role(each)}
+    found = set(Role.objects.filter(project_id=project_id, id__in=ids).values_list("id", flat=True))
+    if gone := ids - found:
+        raise NoSuchRole(f"Role does not exist: {min(gone)}")
+
+
+def missing(role: Role, wanted: Iterable[PrincipalId]) -> list[PrincipalId]:
+    """Those of `wanted` who are not in the role yet."""
+    several = set(wanted)
+    there = Membership.objects.filter(role_id=role.principal, member_id__in=several)
+    return sorted(several.difference(map(PrincipalId, there.values_list("member_id", flat=True))))
+
+
+def change(role: Role, context: RequestContext, added: Sequence[PrincipalId], removed: Collection[PrincipalId]) -> bool:
+    """Apply a difference under the graph's lock and record it; returns whether it changed anything."""
+    gone = members.remove(role.principal, removed) if removed else 0
+    if not added and not gone:
+        return False
+    _check_nesting(role, [each for each in added if is_role(each)])
+    members.add(role.principal, added, project_id=role.project_id, added_by=context.actor.id)
+    data = {"added": list(added), "removed": sorted(removed)}
+    record(Change("updateRoleMembers", "role", str(role.id), role.project_id, data), context)
+    return True
+
+
+def _check_nesting(role: Role, added: Sequence[PrincipalId]) -> None:
+    if not added:
+        return
+    above = {role.principal, *members.all_above([role.principal])}
+    for member in added:
+        if member in above:
+            how = "itself" if member == role.principal else "a role that it is in, directly or through others"
+            raise RoleMembershipCycle(f"The role {role.id} cannot hold {role_id(member)}: that is {how}")
+    limit, height = config.current().roles.max_nesting_depth, members.height_above(role.principal)
+    for member in added:
+        chain = height + members.depth_below(member)
+        if chain > limit:
+            raise RoleMembershipDepthExceeded(
+                f"With the role {role_id(member)} in the role {role.id}, {chain} roles would be nested in each other: "
+                f"at most {limit} are allowed"
+            )
+
+
+def direct(granted: Granted[Role], page: Page, *, kind: str | None) -> tuple[list[Member], str | None]:
+    """A page of the direct members by id: users, roles, or (None) both; and the key of the next page."""
+    roles_only = None if kind is None else kind == "role"
+    found = members.of_role(granted.target.principal, roles=roles_only, after=page.after or "", limit=page.limit)
+    shown, following = page.cut([(each, str(each)) for each in found])
+    return _described(shown), following
+
+
+def everybody_in(granted: Granted[Role]) -> list[PrincipalId]:
+    """All direct members by id."""
+    return members.of_role(granted.target.principal)
+
+
+def transitive(granted: Granted[Role], page: Page, *, kind: str | None) -> tuple[list[Member], str | None]:
+    """As `direct`, with everybody who is in a role that is in the role."""
+    everybody = sorted(
+        each
+        for each in members.all_below(granted.target.principal)
+        if each > (page.after or "") and (kind is None or is_role(each) == (kind == "role"))
+    )
+    shown, following = page.cut([(each, str(each)) for each in everybody[: page.limit]])
+    return _described(shown), following
+
+
+def member_of(granted: Granted[Role], page: Page, *, transitive: bool) -> tuple[list[Role], str | None]:
+    """A page of the roles by name that the role is in, directly or through others; and the key of the next page."""
+    return _roles_of(granted.target.principal, page, project_id=granted.target.project_id, transitive=transitive)
+
+
+def own_roles(
+    context: RequestContext, page: Page, *, project_id: str, transitive: bool
+) -> tuple[list[Role], str | None]:
+    """As `member_of`, for the caller himself, in whatever project: he is in none of one that he may not see."""
+    return _roles_of(context.actor.id, page, project_id=project_id, transitive=transitive)
+
+
+def roles_of_user(
+    granted: Granted[Project], user: str, page: Page, *, transitive: bool
+) -> tuple[list[Role], str | None]:
+    """As `member_of`, for a user. Raises NoSuchUser for one who is not known, or not known in this project."""
+    principal, project_id = PrincipalId(user), granted.target.id
+    if not users.is_user_id(user) or not _is_known_in(principal, project_id):
+        access.user(granted.context, user, UserAction.READ)
+    return _roles_of(principal, page, project_id=project_id, transitive=transitive)
+
+
+def _is_known_in(user: PrincipalId, project_id: str) -> bool:
+    return (
+        Membership.objects.filter(member_id=user, project_id=project_id).exists()
+        or Grant.objects.filter(principal_id=user, project_id=project_id).exists()
+    )
+
+
+def _roles_of(
+    principal: PrincipalId, page: Page, *, project_id: str, transitive: bool
+) -> tuple[list[Role], str | None]:
+    above = members.all_above([principal]) if transitive else members.roles_of([principal])
+    found = Role.objects.filter(project_id=project_id, id__in=[role_id(each) for each in above]).order_by("name_key")
+    if page.after is not None:
+        found = found.filter(name_key__gt=page.after)
+    return page.cut([(role, role.name_key) for role in found[: page.limit]])
+
+
+def role_id(principal: PrincipalId) -> UUID:
+    """Of a role as a principal."""
+    return UUID(principal.removeprefix(ROLE_PREFIX))
+
+
+def _described(principals: Sequence[PrincipalId]) -> list[Member]:
+    """With the names that users and roles have now."""
+    found = [Member("role", str(role_id(each))) if is_role(each) else Member("user", str(each)) for each in principals]
+    names = dict(
+        User.objects.filter(id__in=[each.id for each in found if each.type == "user"]).values_list("id", "name")
+    )
+    roles = Role.objects.filter(id__in=[each.id for each in found if each.type == "role"]).values_list("id", "name")
+    names.update((str(identifier), name) for identifier, name in roles)
+    return [replace(each, name=names.get(each.id)) for each in found]

@@ -1,0 +1,213 @@
+"""Roles of a project: made by whoever may, bound to a group of an identity provider or standing for themselves."""
+
+import re
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import IntegrityError, connection
+from django.utils import timezone
+from psycopg.errors import ForeignKeyViolation
+
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants, members
+from lakewarden.authz.model import Privilege
+from lakewarden.context import RequestContext
+from lakewarden.errors import AlreadyExists, InvalidArgument, LakewardenError, NoSuchProject, NoSuchRole
+from lakewarden.events.changes import Change, record
+from lakewarden.ids import new_id
+from lakewarden.names import check_name, match_key
+from lakewarden.paging import Page
+from lakewarden.transactions import changing
+from tenants.access import role_chain
+from tenants.models import Project, Role
+from tenants.models.role import OWN_PROVIDER
+from tenants.services import projects
+
+RESERVED_PROVIDER = "system"
+MAX_DESCRIPTION_LENGTH = 2000
+_PROVIDER_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_MAX_SOURCE_LENGTH = 255
+_GRAPH_LOCK = 0x6C6B7267  # advisory lock, one a project: who is in which role changes in turn
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a role stands for outside: the group `source_id` of an identity provider."""
+
+    provider_id: str
+    source_id: str
+
+    @classmethod
+    def given(cls, provider_id: str | None, source_id: str | None) -> "Source | None":
+        """Of a body's two members; None when there is neither. Raises InvalidArgument for a bad one, or one alone."""
+        if provider_id is None and source_id is None:
+            return None
+        if provider_id is None or source_id is None:
+            raise InvalidArgument("provider-id and source-id belong together: give both, or neither")
+        if not _PROVIDER_ID.fullmatch(provider_id) or provider_id == RESERVED_PROVIDER:
+            raise InvalidArgument(
+                f"Invalid provider-id {provider_id[:80]!r}: 1 to 64 of a-z, 0-9 and '-' are expected, "
+                f"and {RESERVED_PROVIDER!r} is reserved"
+            )
+        if not (0 < len(source_id) <= _MAX_SOURCE_LENGTH and source_id.isprintable()):
+            raise InvalidArgument(
+                f"Invalid source-id {source_id[:80]!r}: 1 to {_MAX_SOURCE_LENGTH} printable characters are expected"
+            )
+        return cls(provider_id, source_id)
+
+    @classmethod
+    def own(cls) -> "Source":
+        """Of a role that stands for nothing outside."""
+        return cls(OWN_PROVIDER, str(new_id()))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which roles a list shows: those in all of the given sets, whose name holds `name`."""
+
+    ids: frozenset[UUID] = frozenset()
+    provider_ids: frozenset[str] = frozenset()
+    source_ids: frozenset[str] = frozenset()
+    name: str | None = None
+
+
+def create(granted: Granted[Project], name: str, *, description: str | None, source: Source | None) -> Role:
+    """A role that the caller owns.
+
+    Raises InvalidArgument for a bad name, AlreadyExists when the name (without regard to case) or the source is taken.
+    """
+    role = built(granted.target, name, description=description, source=source)
+    try:
+        with changing():
+            insert(role, granted.context)
+            projects.bump_epoch(role.project_id)
+    except IntegrityError as error:
+        raise taken(role, error) from error
+    return role
+
+
+def built(project: Project, name: str, *, description: str | None, source: Source | None) -> Role:
+    """A role that is not stored yet. Raises InvalidArgument for a bad name."""
+    check_name(name, what="role")
+    source = source or Source.own()
+    return Role(
+        id=new_id(),
+        project=project,
+        name=name,
+        name_key=match_key(name),
+        description=description,
+        provider_id=source.provider_id,
+        source_id=source.source_id,
+    )
+
+
+def insert(role: Role, context: RequestContext) -> None:
+    """Store it, owned by the caller, in a transaction that also bumps the epoch: the source may be somebody's already.
+
+    Raises IntegrityError when the name or the source is taken.
+    """
+    role.save(force_insert=True)
+    grants.give(role_chain(role), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id)
+    data = {"name": role.name, "provider-id": role.provider_id, "source-id": role.source_id}
+    record(Change("createRole", "role", str(role.id), role.project_id, data), context)
+
+
+def listed(granted: Granted[Project], wanted: Wanted, page: Page) -> tuple[list[Role], str | None]:
+    """A page of the project's roles by name, and the key of the next page."""
+    found = Role.objects.filter(project=granted.target).order_by("name_key")
+    if wanted.ids:
+        found = found.filter(id__in=wanted.ids)
+    if wanted.provider_ids:
+        found = found.filter(provider_id__in=wanted.provider_ids)
+    if wanted.source_ids:
+        found = found.filter(source_id__in=wanted.source_ids)
+    if wanted.name is not None:
+        found = found.filter(name_key__contains=match_key(wanted.name))
+    if page.after is not None:
+        found = found.filter(name_key__gt=page.after)
+    return page.cut([(role, role.name_key) for role in found[: page.limit]])
+
+
+def update(granted: Granted[Role], name: str, *, description: str | None) -> Role:
+    """Give it a name and a description (None: none). Raises as `create` does, and NoSuchRole when it went away."""
+    check_name(name, what="role")
+    role = granted.target
+    try:
+        with changing():
+            role = locked(role)
+            describe(role, granted.context, name=name, description=description)
+    except IntegrityError as error:
+        raise taken(role, error) from error
+    return role
+
+
+def describe(role: Role, context: RequestContext, *, name: str, description: str | None) -> bool:
+    """Store a name and a description; returns whether that changed anything."""
+    changed = [
+        field for field, value in (("name", name), ("description", description)) if getattr(role, field) != value
+    ]
+    if changed:
+        role.name, role.name_key, role.description, role.updated_at = name, match_key(name), description, timezone.now()
+        role.save(update_fields=["name", "name_key", "description", "updated_at"])
+        record(Change("updateRole", "role", str(role.id), role.project_id, {"name": name, "fields": changed}), context)
+    return bool(changed)
+
+
+def rebind(granted: Granted[Role], source: Source) -> Role:
+    """Let it stand for another group: who is in it by his token changes at once.
+
+    Raises AlreadyExists when another role of the project stands for the group, NoSuchRole when it went away.
+    """
+    role = granted.target
+    try:
+        with changing():
+            role = locked(role)
+            if (role.provider_id, role.source_id) == (source.provider_id, source.source_id):
+                return role
+            role.provider_id, role.source_id, role.updated_at = source.provider_id, source.source_id, timezone.now()
+            role.save(update_fields=["provider_id", "source_id", "updated_at"])
+            projects.bump_epoch(role.project_id)
+            data = {"provider-id": source.provider_id, "source-id": source.source_id}
+            record(Change("updateRoleSource", "role", str(role.id), role.project_id, data), granted.context)
+    except IntegrityError as error:
+        raise taken(role, error) from error
+    return role
+
+
+def delete(granted: Granted[Role]) -> None:
+    """Remove it with all that it holds, who is in it, what it is in and who owns it."""
+    with changing():
+        lock_graph(granted.target.project_id)
+        role = locked(granted.target)
+        grants.forget_object(role_chain(role)[-1])
+        grants.forget_principal(role.principal)
+        members.forget_principal(role.principal)
+        # `delete` forgets the id
+        change = Change("deleteRole", "role", str(role.id), role.project_id, {"name": role.name})
+        role.delete()
+        projects.bump_epoch(role.project_id)
+        record(change, granted.context)
+
+
+def lock_graph(project_id: str) -> None:
+    """Until the transaction ends, nobody else changes who is in which role of the project, or removes a role of it."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [_GRAPH_LOCK, project_id])
+
+
+def locked(role: Role) -> Role:
+    """The role as it is now, until the transaction ends. Raises NoSuchRole when it is gone."""
+    found = Role.objects.select_for_update().filter(id=role.id).first()
+    if found is None:
+        raise NoSuchRole(f"Role does not exist: {role.id}")
+    return found
+
+
+def taken(role: Role, error: IntegrityError) -> LakewardenError:
+    """What to say when the database refused to store `role`, or to keep what stands on its project."""
+    if isinstance(error.__cause__, ForeignKeyViolation):
+        return NoSuchProject(f"Project does not exist: {role.project_id}")
+    return AlreadyExists(
+        f"A role with the name {role.name!r} or the source {role.provider_id}~{role.source_id} exists already "
+        "in this project"
+    )

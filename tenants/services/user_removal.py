@@ -1,0 +1,108 @@
+"""Deletes users, so that they never regain a right, and makes them known again; called by the users' services."""
+
+from collections.abc import Iterable
+
+from django.db.models import F
+from django.utils import timezone
+
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants, members
+from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.errors import BadRequest, Conflict, NoSuchUser
+from lakewarden.events.changes import Change, record
+from lakewarden.prepared import fetch
+from lakewarden.transactions import changing
+from tenants.access import SERVER
+from tenants.models import Project, Role, Server, User
+
+DELETED_NAME = "Deleted User"
+
+
+class LastAdministrator(Conflict):
+    """Without him nobody could administer the server."""
+
+    wire_type = "LastAdministratorException"
+
+
+def delete(granted: Granted[User]) -> None:
+    """Forget name and e-mail of a user, and remove all his grants and memberships; his id stays taken.
+
+    Raises LastAdministrator for the server's only one.
+    """
+    user, context = granted.target, granted.context
+    with changing():
+        ensure_other_administrator(PrincipalId(user.id))
+        gone = User.objects.filter(id=user.id, deleted_at__isnull=True).update(
+            name=DELETED_NAME,
+            email=None,
+            deleted_at=timezone.now(),
+            updated_at=timezone.now(),
+            last_updated_with=User.UpdatedWith.UPDATE_ENDPOINT,
+        )
+        if not gone:
+            raise NoSuchUser(f"User does not exist: {user.id}")
+        _forget_rights(PrincipalId(user.id))
+        record(Change("deleteUser", "user", user.id), context)
+
+
+def bring_back(described: Actor, context: RequestContext) -> User:
+    """A deleted user as a new one: what he was granted before, and what was granted to his id since, is gone.
+
+    Roles that his identity provider gives him count again.
+    """
+    with changing():
+        user = User.objects.select_for_update().get(id=described.id)
+        if user.deleted_at is None:
+            return user  # somebody else was quicker
+        _forget_rights(described.id)
+        user.name, user.email, user.user_type = described.name or described.id, described.email, described.kind
+        user.deleted_at, user.updated_at = None, timezone.now()
+        user.last_updated_with = User.UpdatedWith.CREATE_ENDPOINT
+        user.save()
+        record(Change("createUser", "user", user.id, data={"type": described.kind, "was-deleted": True}), context)
+    return user
+
+
+def ensure_other_administrator(principal: PrincipalId) -> None:
+    """Raises LastAdministrator when nobody but `principal` administers the server.
+
+    Until the caller's transaction ends, nobody else removes an administrator.
+    """
+    Server.objects.select_for_update().get(singleton=True)
+    holders = {holder for holder, _ in grants.on(SERVER)}
+    if principal not in holders:
+        return
+    if not User.objects.filter(id__in=holders - {principal}, deleted_at__isnull=True).exists():
+        raise LastAdministrator(
+            f"The user {principal} is the server's last administrator: make another one administrator first"
+        )
+
+
+def ensure_present(users: Iterable[PrincipalId]) -> None:
+    """Raises NoSuchUser for one who is not known, BadRequest for one who is deleted.
+
+    None of them is deleted until the caller's transaction ends.
+    """
+    wanted = list(users)
+    rows = fetch(
+        "select id, deleted_at is not null from lakewarden_user where id = any(%s::text[]) order by id for share",
+        [wanted],
+    )
+    known = dict(rows)
+    for user in wanted:
+        if user not in known:
+            raise NoSuchUser(f"User does not exist: {user}")
+        if known[user]:
+            raise BadRequest(f"The user {user} was deleted: nothing can be given to him")
+
+
+def _forget_rights(principal: PrincipalId) -> None:
+    """Remove them, and void every decision that may stand on them, those that come from his token among them."""
+    concerned = {*grants.forget_principal(principal), *members.forget_principal(principal)}
+    bound = Role.objects.filter(provider_id=principal.partition("~")[0]).values_list("project_id", flat=True)
+    projects = Project.objects.order_by("id")
+    if None not in concerned:
+        projects = projects.filter(id__in={*concerned, *bound})
+    # locked in one order: two deletions at once do not wait for each other
+    found = [project.id for project in projects.select_for_update(no_key=True)]
+    Project.objects.filter(id__in=found).update(authz_epoch=F("authz_epoch") + 1)

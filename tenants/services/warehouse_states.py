@@ -1,0 +1,146 @@
+"""What changes about a warehouse: name, state, profiles, policies, protection. Each verb is idempotent.
+
+A change that leaves everything as it is writes no row, no audit and no event.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError
+from django.utils import timezone
+
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, NoSuchWarehouse, Protected
+from lakewarden.events.changes import Change, record
+from lakewarden.names import match_key
+from lakewarden.transactions import changing
+from tenants.access import is_server_administrator
+from tenants.models import Warehouse
+from tenants.models.format_policy import FormatVersionPolicy
+from tenants.services import projects
+from tenants.services.warehouse_validation import check_managed_by, check_spec_mutable, check_warehouse_name
+
+MAX_REASON = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """New values of fields, and what is told of them; `event` names the change."""
+
+    event: str
+    values: Mapping[str, Any]
+    told: Mapping[str, Any]
+    voids_decisions: bool = False
+
+
+def rename(granted: Granted[Warehouse], name: str) -> Warehouse:
+    """Raises InvalidArgument for a bad name, AlreadyExists for one that is taken in the project."""
+    check_warehouse_name(name)
+    values = {"name": name, "name_key": match_key(name)}
+    try:
+        return apply(granted, lambda now: Alteration("renameWarehouse", values, {"name": name, "before": now.name}))
+    except IntegrityError as error:
+        raise AlreadyExists(f"A warehouse with the name {name!r} exists already in this project") from error
+
+
+def set_status(granted: Granted[Warehouse], status: Warehouse.Status) -> Warehouse:
+    """Open the warehouse for the catalog's calls, or close it; what was decided for it before counts no more."""
+    event = "activateWarehouse" if status is Warehouse.Status.ACTIVE else "deactivateWarehouse"
+    return apply(granted, lambda _: Alteration(event, {"status": status.value}, {}, voids_decisions=True))
+
+
+def set_delete_profile(granted: Granted[Warehouse], profile: Mapping[str, Any]) -> Warehouse:
+    """What a drop does from now on."""
+    return _set(granted, "updateWarehouseDeleteProfile", delete_profile=dict(profile))
+
+
+def set_format_policy(granted: Granted[Warehouse], policy: FormatVersionPolicy) -> Warehouse:
+    """For tables that are created or upgraded from now on; those that are there stay as they are."""
+    return _set(
+        granted,
+        "updateWarehouseFormatVersionPolicy",
+        allowed_format_versions=list(policy.allowed),
+        default_format_version=policy.default,
+    )
+
+
+def set_managed_by(granted: Granted[Warehouse], managed_by: str) -> Warehouse:
+    """Raises BadRequest for one that is not known, Forbidden for whoever is no administrator of the server."""
+    check_managed_by(granted.context, managed_by)
+    if not is_server_administrator(granted.context):  # handing it back needs no less than taking it
+        raise Forbidden("Not allowed: managed-by is set by administrators of the server only")
+    return _set(granted, "updateWarehouseManagedBy", managed_by=managed_by)
+
+
+def set_protection(granted: Granted[Warehouse], *, protected: bool, reason: str | None) -> Warehouse:
+    """Protect the warehouse from deletion, or lift that; who did it, when and why is kept.
+
+    Raises BadRequest for a reason that is longer than 1000 characters, or is given to lift the protection.
+    """
+    if reason is not None and len(reason) > MAX_REASON:
+        raise BadRequest(f"reason: {len(reason)} characters, at most {MAX_REASON} are allowed")
+    if reason is not None and not protected:
+        raise BadRequest("reason: it says why the warehouse is protected; leave it out to lift the protection")
+
+    def alteration(before: Warehouse) -> Alteration:
+        told: dict[str, Any] = {"protected": protected} | ({"reason": reason} if reason else {})
+        kept = before.protection
+        if protected and (kept is None or (reason is not None and kept["reason"] != reason)):
+            kept = {"by": granted.context.actor.id, "at": timezone.now().isoformat(), "reason": reason}
+        return Alteration("updateWarehouseProtection", {"protection": kept if protected else None}, told)
+
+    return apply(granted, alteration)
+
+
+def ensure_unprotected(warehouse: Warehouse) -> None:
+    """Raises Protected, which says how to lift it."""
+    kept = warehouse.protection
+    if kept is not None:
+        why = f" ({kept['reason']})" if kept["reason"] else ""
+        raise Protected(
+            f"The warehouse {warehouse.name!r} is protected since {kept['at']} by {kept['by']}{why}: lift that first "
+            f"by POST /management/v1/warehouse/{warehouse.id}/protection"
+        )
+
+
+def locked(granted: Granted[Warehouse]) -> Warehouse:
+    """The row as it is now, which nobody else changes until the transaction ends.
+
+    Raises NoSuchWarehouse when it is gone meanwhile, Forbidden when it is managed from above.
+    """
+    found = Warehouse.objects.select_for_update(of=("self",)).select_related("project")
+    warehouse = found.filter(id=granted.target.id).first()
+    if warehouse is None:
+        raise NoSuchWarehouse(f"Warehouse does not exist: {granted.target.id}")
+    check_spec_mutable(warehouse, granted.context)
+    return warehouse
+
+
+def apply(granted: Granted[Warehouse], alteration: Callable[[Warehouse], Alteration]) -> Warehouse:
+    """Give the row the values that `alteration` makes of it, in one transaction with audit and event.
+
+    Raises what `locked` and the alteration raise.
+    """
+    with changing():
+        warehouse = locked(granted)
+        wanted = alteration(warehouse)
+        if all(getattr(warehouse, name) == value for name, value in wanted.values.items()):
+            return warehouse
+        for name, value in wanted.values.items():
+            setattr(warehouse, name, value)
+        warehouse.version += 1
+        warehouse.updated_at = timezone.now()
+        warehouse.save(update_fields=[*wanted.values, "version", "updated_at"])
+        if wanted.voids_decisions:
+            projects.bump_epoch(warehouse.project_id)
+        told = {"name": warehouse.name, **wanted.told}
+        change = Change(wanted.event, "warehouse", str(warehouse.id), warehouse.project_id, told)
+        record(change, granted.context)
+        return warehouse
+
+
+def _set(granted: Granted[Warehouse], event: str, **values: Any) -> Warehouse:  # noqa: ANN401 whatever the fields hold
+    """Fields that are told by their own names."""
+    told = {name.replace("_", "-"): value for name, value in values.items()}
+    return apply(granted, lambda _: Alteration(event, values, told))

@@ -1,0 +1,214 @@
+"""What is checked before a warehouse is created or its storage changed; dry runs tell it as a report."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from lakewarden import backends, config
+from lakewarden.authz.interface import Granted
+from lakewarden.context import RequestContext
+from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
+from lakewarden.names import check_name, match_key
+from lakewarden.storage.interface import StorageError
+from lakewarden.storage.probe import Probe
+from lakewarden.storage.profiles import SCHEME, StorageProfile, check_credential, parse_profile
+from tenants.access import is_server_administrator
+from tenants.models import Project, Warehouse
+from tenants.models.format_policy import FormatVersionPolicy
+from tenants.models.warehouse import SELF_MANAGED
+from tenants.services.validation_report import CheckName, Report
+
+MANAGED_BY = (SELF_MANAGED, "instance-admin")
+_STORAGE = (CheckName.STORAGE_CLIENT_INITIALIZED, CheckName.READ_WRITE)
+_VENDED = (
+    CheckName.VENDED_CREDENTIALS_ISSUED,
+    CheckName.VENDED_CREDENTIALS_READ_WRITE,
+    CheckName.VENDED_CREDENTIALS_SCOPE_ENFORCED,
+)
+_ONLY_UPDATES = "only for warehouses that exist"
+_ONLY_CREATION = "only for new warehouses"
+_NOT_REACHED = "the profile or its location was refused, so nothing was tried there"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSpec:
+    """Storage as it is asked for: a profile and a credential of the API, both unchecked."""
+
+    profile: Mapping[str, Any]
+    credential: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseSpec:
+    """A warehouse as it is asked for; None is what was not given."""
+
+    name: str
+    storage: StorageSpec
+    allowed_format_versions: list[int] | None = None
+    default_format_version: int | None = None
+    managed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The report, and what of the request is usable (None: not)."""
+
+    report: Report
+    profile: StorageProfile | None
+    policy: FormatVersionPolicy | None = None
+
+
+def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) -> Plan:
+    """All checks of a creation; `dry` leaves nothing in the storage, not even the warehouse's folder."""
+    report = Report()
+    profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec.storage))
+    report.skip(_ONLY_UPDATES, CheckName.PROFILE_COMPATIBLE)
+    report.run(CheckName.WAREHOUSE_NAME_VALID, lambda: check_free(granted.target, spec.name))
+    _check_location(report, profile, but=None)
+    report.skip(_ONLY_UPDATES, CheckName.SPEC_MUTABLE)
+    policy = report.run(
+        CheckName.FORMAT_VERSION_POLICY_CONSISTENT,
+        lambda: FormatVersionPolicy.parse(spec.allowed_format_versions, spec.default_format_version),
+    )
+    report.run(CheckName.MANAGED_BY_ALLOWED, lambda: check_managed_by(granted.context, spec.managed_by))
+    _try_storage(report, profile, dry=dry)
+    return Plan(report, profile, policy)
+
+
+def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bool, dry: bool) -> Plan:
+    """All checks of a change of storage; `is_movable` says whether nothing lies in the warehouse yet."""
+    warehouse = granted.target
+    report = Report()
+    profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec))
+    if profile is None:
+        report.skip("the profile is not well-formed", CheckName.PROFILE_COMPATIBLE)
+    else:
+        new = profile
+        report.run(
+            CheckName.PROFILE_COMPATIBLE, lambda: _check_compatible(warehouse.profile, new, is_movable=is_movable)
+        )
+    report.skip(_ONLY_CREATION, CheckName.WAREHOUSE_NAME_VALID)
+    if report.has_failed(CheckName.PROFILE_COMPATIBLE):
+        report.skip("the profile is not compatible", CheckName.LOCATION_EXCLUSIVE)
+    else:
+        _check_location(report, profile, but=warehouse.id)
+    report.run(CheckName.SPEC_MUTABLE, lambda: check_spec_mutable(warehouse, granted.context))
+    report.skip(_ONLY_CREATION, CheckName.FORMAT_VERSION_POLICY_CONSISTENT, CheckName.MANAGED_BY_ALLOWED)
+    _try_storage(report, profile, dry=dry)
+    return Plan(report, profile)
+
+
+def check_free(project: Project, name: str) -> None:
+    """Raises InvalidArgument for a name that cannot be, AlreadyExists for one that another warehouse has."""
+    check_warehouse_name(name)
+    if Warehouse.objects.filter(project=project, name_key=match_key(name)).exists():
+        raise AlreadyExists(f"A warehouse with the name {name!r} exists already in this project")
+
+
+def check_warehouse_name(name: str) -> None:
+    check_name(name, what="warehouse")
+    if "/" in name:
+        raise InvalidArgument(f"Invalid warehouse name {name!r}: it must not hold '/'")
+
+
+def check_managed_by(context: RequestContext, managed_by: str | None) -> None:
+    """Raises BadRequest for one that is not known, Forbidden when the caller may not hand a warehouse over."""
+    if managed_by is not None and managed_by not in MANAGED_BY:
+        raise BadRequest(f"managed-by: {managed_by[:80]!r} is not known; it is one of {', '.join(MANAGED_BY)}")
+    if managed_by not in {None, SELF_MANAGED} and not is_server_administrator(context):
+        raise Forbidden(f"Not allowed: managed-by {managed_by!r} is set by administrators of the server only")
+
+
+def check_spec_mutable(warehouse: Warehouse, context: RequestContext) -> None:
+    """Raises Forbidden when the warehouse is managed from above, and the caller is not who manages it."""
+    if warehouse.managed_by != SELF_MANAGED and not is_server_administrator(context):
+        raise Forbidden(
+            f"Not allowed: the warehouse {warehouse.name!r} is managed by {warehouse.managed_by}: "
+            "only administrators of the server change it"
+        )
+
+
+def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
+    """No other warehouse of the server lies at, in or around it; the message does not say whose it is."""
+    for location in {profile.location, _real(profile.location)}:
+        parts = location.split("/")
+        around = ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
+        inside = Q(location__startswith=location + "/")
+        others = Warehouse.objects.all() if but is None else Warehouse.objects.exclude(id=but)
+        if others.filter(inside | Q(location__in=around)).exists():
+            raise AlreadyExists(
+                f"The location {profile.location} overlaps another warehouse's: each needs a location of its own"
+            )
+
+
+def _profile(spec: StorageSpec) -> StorageProfile:
+    profile = parse_profile(spec.profile)
+    check_credential(profile, spec.credential)
+    _check_allowed(profile)
+    return profile
+
+
+def _check_allowed(profile: StorageProfile) -> None:
+    """The directory lies below one of the operator's roots."""
+    roots = config.current().storage.local_roots
+    # a link below a root may lead out of it
+    meant = Path(_real(profile.location).removeprefix(SCHEME))
+    if not any(meant.is_relative_to(root.resolve()) for root in roots):
+        allowed = ", ".join(str(root) for root in roots) or "none: the setting is empty"
+        raise InvalidArgument(
+            f"base-path {profile.base_path!r} is not below one of the server's storage.local_roots ({allowed})"
+        )
+
+
+def _check_compatible(before: StorageProfile, after: StorageProfile, *, is_movable: bool) -> None:
+    if after.location != before.location and not is_movable:
+        raise BadRequest(
+            f"base-path cannot be changed from {before.base_path!r} once the warehouse has namespaces: they lie there"
+        )
+
+
+def _check_location(report: Report, profile: StorageProfile | None, *, but: UUID | None) -> None:
+    if profile is None:
+        report.skip("the profile is not well-formed", CheckName.LOCATION_EXCLUSIVE)
+    else:
+        report.run(CheckName.LOCATION_EXCLUSIVE, lambda: ensure_exclusive(profile, but=but))
+
+
+def _try_storage(report: Report, profile: StorageProfile | None, *, dry: bool) -> None:
+    """Write, read and remove a file, unless the place may be somebody else's."""
+    refused = any(report.has_failed(name) for name in (CheckName.PROFILE_COMPATIBLE, CheckName.LOCATION_EXCLUSIVE))
+    if profile is None or refused:
+        report.skip(_NOT_REACHED, *_STORAGE, *_VENDED, CheckName.CLEANUP)
+        return
+    probe = report.run(CheckName.STORAGE_CLIENT_INITIALIZED, lambda: _probe(profile))
+    if probe is None:
+        report.skip("the storage could not be opened", CheckName.READ_WRITE, *_VENDED, CheckName.CLEANUP)
+        return
+    report.run(CheckName.READ_WRITE, lambda: _translated(probe.write_and_read))
+    report.skip(f"storage of the type {profile.type!r} has no credentials to vend", *_VENDED)
+    folders = dry or not report.valid
+    report.run(CheckName.CLEANUP, lambda: _translated(lambda: probe.clean_up(folders=folders)))
+
+
+def _probe(profile: StorageProfile) -> Probe:
+    try:
+        return Probe(backends.storage(profile), profile.location)
+    except StorageError as error:
+        raise BadRequest(f"The storage cannot be opened: {error}") from error
+
+
+def _translated(step: Callable[[], None]) -> None:
+    try:
+        step()
+    except StorageError as error:
+        raise BadRequest(f"The storage cannot be used: {error}") from error
+
+
+def _real(location: str) -> str:
+    """Where a location leads to, links followed."""
+    return SCHEME + os.path.realpath(location.removeprefix(SCHEME))

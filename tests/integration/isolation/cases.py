@@ -1,0 +1,378 @@
+"""What is asked of every route: data, so that a route that is added is one line here (and fails until it is).
+
+A route's parts stand for what they are called, e.g. `{warehouse_id}`; bodies and queries name things of the first
+project as `{role}`, and of the second one, whose people ask, as `{own_role}`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.integration.catalog.lake import SCHEMA
+from tests.integration.isolation.world import view_body
+
+PARTS = {
+    "prefix": "warehouse",
+    "warehouse_id": "warehouse",
+    "project_id": "project",
+    "role_id": "role",
+    "user_id": "user",
+}
+"""Parts of routes that are called otherwise than what they are filled with."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request. `path` where it is not the route's own; `open`: the answer is not about anything of a project.
+
+    `in_own`: it is also asked in the second project, where it is about the first one still.
+    `owner` are the statuses that the first project's administrator gets for the same request; none: he is not asked.
+    """
+
+    body: Any = None
+    query: str = ""
+    path: str = ""
+    open: bool = False
+    in_own: bool = True
+    owner: tuple[int, ...] = (200, 201, 204)
+
+
+OPEN = Case(open=True, owner=())
+"""Of the server, or about the caller himself."""
+OPERATORS = Case(owner=(403,))
+"""The administrator of a project may not do it either."""
+
+_COMMIT: dict[str, Any] = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
+_MOVE = {"namespace": ["{namespace}"], "name": "moved"}
+_N = "/catalog/v1/{prefix}/namespaces/{namespace}"
+_T = _N + "/tables/{table}"
+_V = _N + "/views/{view}"
+
+
+def _rename(kind: str) -> Case:
+    return Case({"source": {"namespace": ["{namespace}"], "name": f"{{{kind}}}"}, "destination": _MOVE})
+
+
+def _transaction(**identifier: Any) -> Case:
+    return Case({"table-changes": [{**_COMMIT, "identifier": identifier}]})
+
+
+CATALOG: dict[str, list[Case]] = {
+    "GET /catalog/v1/{prefix}/namespaces": [Case(), Case(query="parent={namespace}")],
+    "POST /catalog/v1/{prefix}/namespaces": [
+        Case({"namespace": ["fresh"]}),
+        Case({"namespace": ["{namespace}", "fresh"]}),
+        Case({"namespace": ["{namespace}"]}, owner=(409,)),
+    ],
+    f"GET {_N}": [Case()],
+    f"HEAD {_N}": [Case()],
+    f"DELETE {_N}": [Case(owner=(409,))],
+    f"POST {_N}/properties": [Case({"updates": {"a": "b"}})],
+    f"GET {_N}/tables": [Case(), Case(query="pageSize=1")],
+    f"POST {_N}/tables": [
+        Case({"name": "fresh", "schema": SCHEMA}),
+        Case({"name": "fresh", "schema": SCHEMA, "stage-create": True}),
+        Case({"name": "fresh", "schema": SCHEMA, "location": "{location}"}, path=f"{_N}/tables", owner=(400, 409)),
+    ],
+    f"GET {_T}": [Case(), Case(query="snapshots=refs")],
+    f"HEAD {_T}": [Case()],
+    f"POST {_T}": [Case(_COMMIT)],
+    f"DELETE {_T}": [Case(), Case(query="purgeRequested=true")],
+    f"GET {_T}/credentials": [Case()],
+    f"POST {_T}/metrics": [Case({"report-type": "scan-report"})],
+    f"POST {_T}/unregister": [Case()],
+    f"POST {_N}/register": [
+        Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=(409,)),
+        Case(
+            {"name": "fresh", "metadata-location": "{metadata}"},
+            path="/catalog/v1/{own_warehouse}/namespaces/{own_namespace}/register",
+            owner=(),
+        ),
+    ],
+    "POST /catalog/v1/{prefix}/tables/rename": [_rename("table")],
+    f"GET {_N}/views": [Case()],
+    f"POST {_N}/views": [Case(view_body("fresh"))],
+    f"GET {_V}": [Case()],
+    f"HEAD {_V}": [Case()],
+    f"POST {_V}": [Case(_COMMIT)],
+    f"DELETE {_V}": [Case()],
+    f"POST {_N}/register-view": [Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=(400, 409))],
+    "POST /catalog/v1/{prefix}/views/rename": [_rename("view")],
+    "POST /catalog/v1/{prefix}/transactions/commit": [_transaction(namespace=["{namespace}"], name="{table}")],
+    "GET /catalog/v1/config": [Case(query="warehouse={lake}"), Case(query="warehouse={project}/{lake}")],
+    "POST /catalog/v1/oauth/tokens": [OPEN],
+}
+
+_M = "/management/v1"
+_W = _M + "/warehouse/{warehouse_id}"
+_IN = {"namespace": _W + "/namespace/{namespace_id}", "table": _W + "/table/{table_id}", "view": _W + "/view/{view_id}"}
+_PLACES = {"server": _M + "/server", "project": _M + "/project", "warehouse": _W, **_IN}
+_OWN_W = _M + "/warehouse/{own_warehouse}"
+_PROFILE = {"type": "local", "base-path": "/somewhere"}
+_ALL = {"type": "all"}
+
+
+def _check(**operation: Any) -> Case:
+    return Case({"checks": [{"operation": operation}]})
+
+
+def _checks() -> list[Case]:
+    by_id = {
+        "namespace": {"namespace-id": "{namespace_id}"},
+        "table": {"table-id": "{table_id}"},
+        "view": {"view-id": "{view_id}"},
+    }
+    by_name = {"table": {"table": "{table}"}, "view": {"view": "{view}"}, "namespace": {}}
+    asked: list[dict[str, dict[str, Any]]] = [
+        {"project": {"project-id": "{project}"}},
+        {"warehouse": {"warehouse-id": "{warehouse}"}},
+    ]
+    asked += [{kind: {"warehouse-id": "{warehouse}", **named}} for kind, named in by_id.items()]
+    asked += [
+        {kind: {"warehouse-id": "{warehouse}", "namespace": ["{namespace}"], **named}}
+        for kind, named in by_name.items()
+    ]
+    checks = [{kind: {"action": "include_in_list", **about}} for each in asked for kind, about in each.items()]
+    somebody = {"identity": {"user": "{user}"}, "operation": checks[1]}
+    a_role = {"identity": {"role": "{role}"}, "operation": checks[1]}
+    own = {"action": "include_in_list", "warehouse-id": "{own_warehouse}"}
+    return [
+        Case({"checks": [{"operation": each} for each in checks]}),
+        *(Case({"checks": [{"operation": each}], "error-on-not-found": True}) for each in checks),
+        Case({"checks": [somebody, a_role], "error-on-not-found": True}),
+        Case(
+            {
+                "checks": [{"identity": {"role": "{role}"}, "operation": {"warehouse": own}}],
+                "error-on-not-found": True,
+            },
+            owner=(),
+        ),
+    ]
+
+
+def _tasks(place: str, task: str, elsewhere: str) -> dict[str, list[Case]]:
+    """`task` lies there, `elsewhere` another one of the same project."""
+    queue = "task_log_cleanup" if place.endswith("/project") else "tabular_purge"
+    queue_path = f"{place}/task-queue/{queue}/config"
+
+    def control(name: str, **more: Any) -> Case:
+        return Case({"action": {"action-type": "cancel"}, "task-ids": [f"{{{name}}}"]}, **more)
+
+    own = f"{_OWN_W}/task" if place == _W else f"{place}/task"
+    return {
+        f"POST {place}/task/list": [Case({}), Case({"page-size": 1})],
+        f"POST {place}/task/control": [
+            control(task),
+            control(elsewhere, owner=(404,)),
+            control(task, path=f"{own}/control", owner=()),
+        ],
+        f"GET {place}/task/by-id/{{task_id}}": [
+            Case(path=f"{place}/task/by-id/{{{task}}}"),
+            Case(path=f"{place}/task/by-id/{{{elsewhere}}}", owner=(404,)),
+            Case(path=f"{own}/by-id/{{{task}}}", owner=()),
+        ],
+        f"GET {place}/task-queue/{{queue_name}}/config": [Case(path=queue_path)],
+        f"POST {place}/task-queue/{{queue_name}}/config": [Case({"queue-config": {}}, path=queue_path)],
+    }
+
+
+_GRANT = {"writes": [{"privilege": "select", "principal": {"user": "oidc~nobody"}}]}
+_GRANT_ROLE = {"writes": [{"privilege": "select", "principal": {"role": "{role}"}}]}
+
+_MANAGEMENT: dict[str, list[Case]] = {
+    f"GET {_M}/info": [OPEN],
+    f"GET {_M}/openapi.json": [OPEN],
+    f"GET {_M}/openapi.yaml": [OPEN],
+    f"POST {_M}/bootstrap": [Case({"accept-terms-of-use": True}, open=True, owner=())],
+    f"GET {_M}/whoami": [OPEN],
+    f"GET {_M}/grants/grantable-privileges": [OPEN],
+    f"GET {_M}/project-list": [OPEN],
+    f"GET {_M}/user": [OPERATORS],
+    f"POST {_M}/user": [Case({"id": "{user}", "name": "x", "user-type": "human"}, owner=(403,))],
+    f"GET {_M}/user/{{user_id}}": [Case(owner=(404,))],
+    f"PUT {_M}/user/{{user_id}}": [Case({"name": "x", "user-type": "human"}, owner=(404,))],
+    f"DELETE {_M}/user/{{user_id}}": [Case(owner=(404,))],
+    f"GET {_M}/user/{{user_id}}/actions": [Case(owner=(404,))],
+    f"GET {_M}/user/{{user_id}}/roles": [Case()],
+    f"GET {_M}/user/{{user_id}}/roles/transitive": [Case()],
+    f"GET {_M}/server/actions": [OPEN, Case(query="principalRole={role}", owner=(403,))],
+    f"GET {_M}/project/actions": [Case(), Case(query="principalRole={role}"), Case(query="principalUser={user}")],
+    f"GET {_M}/role/{{role_id}}/actions": [Case()],
+    f"GET {_W}/actions": [
+        Case(),
+        Case(query="principalUser={user}"),
+        Case(query="principalRole={role}", path=f"{_OWN_W}/actions", owner=()),
+    ],
+    **{f"GET {place}/actions": [Case()] for place in _IN.values()},
+    f"POST {_M}/action/batch-check": _checks(),
+    f"POST {_M}/permissions/check": [
+        Case({"operation": {"table": {"action": "drop", "warehouse-id": "{warehouse}", "table-id": "{table_id}"}}})
+    ],
+    f"GET {_M}/project": [Case()],
+    f"POST {_M}/project": [
+        Case({"project-name": "fresh"}, owner=(403,)),
+        Case({"project-name": "fresh", "project-id": "{project}"}, owner=(403,)),
+    ],
+    f"DELETE {_M}/project": [Case(owner=(409,))],
+    f"POST {_M}/project/rename": [Case({"new-name": "fresh"})],
+    f"GET {_M}/default-project": [Case()],
+    f"DELETE {_M}/default-project": [Case(owner=(409,))],
+    f"POST {_M}/default-project/rename": [Case({"new-name": "fresh"})],
+    f"GET {_M}/project/{{project_id}}": [Case()],
+    f"DELETE {_M}/project/{{project_id}}": [Case(owner=(409,))],
+    f"POST {_M}/project/{{project_id}}/rename": [Case({"new-name": "fresh"})],
+    f"POST {_M}/endpoint-statistics": [
+        Case({"warehouse": _ALL}),
+        Case({"warehouse": {"type": "unmapped"}}),
+        Case({"warehouse": {"type": "warehouse-id", "id": "{warehouse}"}}),
+    ],
+    f"POST {_M}/search/user": [Case({"search": "member"})],
+    f"POST {_M}/search/role": [Case({"search": "readers"})],
+    f"GET {_M}/role": [
+        Case(),
+        Case(query="roleIds={role}"),
+        Case(query="projectId={project}"),
+        Case(query="pageSize=1"),
+    ],
+    f"POST {_M}/role": [Case({"name": "fresh"}), Case({"name": "fresh", "project-id": "{project}"}, in_own=False)],
+    f"POST {_M}/role/provision": [Case({"roles": [{"name": "fresh", "members": [{"role": "{role}"}]}]})],
+    f"GET {_M}/role/{{role_id}}": [Case()],
+    f"POST {_M}/role/{{role_id}}": [Case({"name": "fresh"})],
+    f"DELETE {_M}/role/{{role_id}}": [Case()],
+    f"GET {_M}/role/{{role_id}}/metadata": [Case()],
+    f"PUT {_M}/role/{{role_id}}/source-system": [Case({"provider-id": "oidc", "source-id": "x"})],
+    f"GET {_M}/role/{{role_id}}/members": [Case(), Case(query="type=user")],
+    f"POST {_M}/role/{{role_id}}/members": [
+        Case({"members": [{"user": "oidc~nobody"}]}),
+        Case({"members": [{"role": "{role}"}]}, path=f"{_M}/role/{{own_role}}/members", owner=()),
+    ],
+    f"GET {_M}/role/{{role_id}}/members/transitive": [Case()],
+    f"DELETE {_M}/role/{{role_id}}/members/{{kind}}/{{member_id}}": [
+        Case(path=f"{_M}/role/{{role}}/members/user/{{user}}"),
+        Case(path=f"{_M}/role/{{role}}/members/role/{{inner_role}}"),
+    ],
+    f"GET {_M}/role/{{role_id}}/member-of": [Case()],
+    f"GET {_M}/role/{{role_id}}/member-of/transitive": [Case()],
+    f"GET {_M}/warehouse": [Case(), Case(query="projectId={project}")],
+    f"POST {_M}/warehouse": [
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}, owner=(400,)),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, owner=(400,)),
+    ],
+    f"POST {_M}/warehouse-creation-validation": [
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}),
+    ],
+    f"GET {_W}": [Case()],
+    f"DELETE {_W}": [Case(owner=(409,)), Case(query="force=true", owner=(400, 409))],
+    f"POST {_W}/rename": [Case({"new-name": "fresh"})],
+    f"POST {_W}/activate": [Case()],
+    f"POST {_W}/deactivate": [Case()],
+    f"POST {_W}/delete-profile": [Case({"delete-profile": {"type": "hard"}})],
+    f"POST {_W}/format-version-policy": [Case({"allowed-format-versions": [2, 3]})],
+    f"POST {_W}/protection": [Case({"protected": True})],
+    f"GET {_W}/protection": [Case()],
+    f"POST {_W}/managed-by": [Case({"managed-by": "self-managed"}, owner=(403,))],
+    f"POST {_W}/storage": [Case({"storage-profile": _PROFILE}, owner=(400,))],
+    f"POST {_W}/storage-credential": [Case({}, owner=(200, 204, 400))],
+    f"POST {_W}/storage/validate-profile": [Case({"storage-profile": _PROFILE})],
+    f"POST {_W}/storage/validate-credential": [Case({})],
+    f"POST {_W}/storage/validate-access": [Case({})],
+    f"GET {_W}/statistics": [Case()],
+    f"POST {_W}/search-tabular": [Case({"search": "shared"}), Case({"search": "{table_id}"})],
+    **_tasks(_W, "task", "project_task"),
+    **_tasks(f"{_M}/project", "project_task", "task"),
+    f"POST {_W}/task-queue/{{queue_name}}/schedule": [
+        Case({}, path=f"{_W}/task-queue/tabular_purge/schedule", owner=(400,))
+    ],
+    f"GET {_IN['namespace']}/protection": [Case()],
+    f"POST {_IN['namespace']}/protection": [Case({"protected": True})],
+    f"POST {_IN['namespace']}/move": [
+        Case({"destination": ["fresh"]}),
+        Case({"destination": ["{namespace}"]}, path=f"{_W}/namespace/{{inner_id}}/move", owner=(409,)),
+    ],
+    f"GET {_IN['table']}/protection": [Case()],
+    f"POST {_IN['table']}/protection": [Case({"protected": True})],
+    f"GET {_IN['view']}/protection": [Case()],
+    f"POST {_IN['view']}/protection": [Case({"protected": True})],
+    f"GET {_M}/warehouse/{{warehouse}}/table/{{table}}/metrics-reports": [
+        Case(path=f"{_W}/table/{{table_id}}/metrics-reports")
+    ],
+    f"GET {_M}/grants": [Case(), Case(query="principalUser={user}"), Case(query="principalRole={role}")],
+    **{f"GET {place}/grants": [Case()] for place in list(_PLACES.values())[1:]},
+    **{f"POST {place}/grants": [Case(_GRANT)] for place in _IN.values()},
+    **{f"GET {place}/grants/grantable-privileges": [Case()] for place in list(_PLACES.values())[1:]},
+    f"GET {_PLACES['server']}/grants/grantable-privileges": [OPERATORS],
+    f"GET {_M}/server/grants": [OPERATORS],
+    f"POST {_M}/server/grants": [
+        Case({"writes": [{"privilege": "operator", "principal": {"user": "{user}"}}]}, owner=(403,))
+    ],
+    f"POST {_M}/project/grants": [Case(_GRANT), Case(_GRANT_ROLE)],
+    f"POST {_W}/grants": [Case(_GRANT), Case(_GRANT_ROLE, path=f"{_OWN_W}/grants", owner=())],
+}
+
+
+def management() -> dict[str, list[Case]]:
+    """By their longer addresses; each is also served without `/v1`."""
+    return _MANAGEMENT | _permissions()
+
+
+def _permissions() -> dict[str, list[Case]]:
+    """The older form of grants."""
+    by_id = f"{_M}/permissions/namespace/{{namespace_id}}"
+    places = [place.replace(_M, f"{_M}/permissions", 1) for place in _PLACES.values() if place != _PLACES["server"]]
+    places += [f"{_M}/permissions/role/{{role_id}}", by_id]
+    told: dict[str, list[Case]] = {}
+    for place in places:
+        kind = "ownership" if place.endswith("{role_id}") else "describe"
+        write = {"writes": [{"type": kind, "user": "oidc~nobody"}]}
+        told |= {
+            f"GET {place}/assignments": [Case()],
+            f"POST {place}/assignments": [Case(write)],
+            f"GET {place}/access": [Case()],
+            f"GET {place}/authorizer-actions": [Case()],
+        }
+        if place == by_id or place.endswith(("{warehouse_id}", "/namespace/{namespace_id}")):
+            told[f"GET {place}"] = [Case()]
+            told[f"POST {place}/managed-access"] = [Case({"managed-access": True})]
+    server = f"{_M}/permissions/server"
+    own_role = {"writes": [{"type": "describe", "role": "{role}"}]}
+    told[f"POST {_M}/permissions/project/assignments"].append(Case(own_role))
+    told[f"POST {_M}/permissions/warehouse/{{warehouse_id}}/assignments"].append(
+        Case(own_role, path=f"{_M}/permissions/warehouse/{{own_warehouse}}/assignments", owner=())
+    )
+    return told | {
+        f"GET {server}/assignments": [OPERATORS],
+        f"POST {server}/assignments": [Case({"writes": [{"type": "operator", "user": "{user}"}]}, owner=(403,))],
+        f"GET {server}/access": [OPEN],
+        f"GET {server}/authorizer-actions": [OPEN],
+    }
+
+
+def lakehouse() -> dict[str, list[Case]]:
+    """The catalog's routes without a prefix, in each of the facade's three places."""
+    told: dict[str, list[Case]] = {}
+    for base, place in _FACADES.items():
+        for route, cases in CATALOG.items():
+            method, _, path = route.partition(" ")
+            is_config = path == "/catalog/v1/config"
+            rest = path.removeprefix("/catalog/v1").replace("/{prefix}", "")
+            asked = [
+                Case(
+                    case.body,
+                    "" if is_config else case.query,
+                    place + rest,
+                    open=case.open,
+                    in_own="{project}" in place,
+                    owner=(),
+                )
+                for case in cases
+                if not case.path.startswith("/catalog/v1/{own_warehouse}")
+            ]
+            told[f"{method} {base}{rest}"] = asked[:1] if is_config else asked
+    return told
+
+
+_FACADES = {
+    "/lakehouse/v1": "/lakehouse/v1",
+    "/lakehouse/w/{warehouse}/v1": "/lakehouse/w/{lake}/v1",
+    "/lakehouse/w/{project}/{warehouse}/v1": "/lakehouse/w/{project}/{lake}/v1",
+}

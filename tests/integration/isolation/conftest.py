@@ -1,0 +1,56 @@
+"""For the isolation of tenants: `world` has two projects, and is shared by tests that change nothing.
+
+`fresh_world` is one of its own for a test that does change something.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from lakewarden import backends
+from lakewarden.authz.decisions import KNOWN
+from tests.integration.isolation.world import TokenRoles, World, build
+from tests.servers.asgi_client import AsgiClient
+
+
+@contextmanager
+def _application(blocker: DjangoDbBlocker) -> Iterator[AsgiClient]:
+    """The application with the tests' identity provider."""
+    with blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+        stub = TokenRoles()
+        patch.setattr(backends, "authenticator", lambda: stub)
+        backends.authorizer.cache_clear()
+        yield AsgiClient()
+
+
+def _built(client: AsgiClient, directory: Path) -> World:
+    """A world in a database that holds nothing else."""
+    with connection.cursor() as cursor:
+        names = set(connection.introspection.table_names(cursor)) - {"django_migrations"}
+        tables = ", ".join(connection.ops.quote_name(name) for name in sorted(names))
+        cursor.execute(f"truncate {tables} restart identity cascade")
+    KNOWN.clear()
+    return build(client, directory)
+
+
+_shared: list[World] = []
+
+
+@pytest.fixture
+def world(
+    database_url: str, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    with _application(django_db_blocker) as client:
+        if not (_shared and _shared[0].is_there()):
+            _shared[:] = [_built(client, tmp_path_factory.mktemp("world"))]
+        yield _shared[0]
+
+
+@pytest.fixture
+def fresh_world(database_url: str, django_db_blocker: DjangoDbBlocker, tmp_path: Path) -> Iterator[World]:
+    with _application(django_db_blocker) as client:
+        yield _built(client, tmp_path)

@@ -1,0 +1,208 @@
+"""Two projects that are alike but for their ids and what only the first has in it: whatever holds `aurora`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+
+from catalog.models import Namespace, Tabular
+from lakewarden.audit.models import AuditEntry
+from lakewarden.authn.interface import Principal
+from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.ledger import grants, members
+from lakewarden.authz.ledger.models import Grant, Membership
+from lakewarden.authz.model import Privilege
+from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.events.models import OutboxEvent
+from lakewarden.ids import new_id
+from lakewarden.tasks import cleanup
+from tenants import access
+from tenants.models import Project, Role, Warehouse
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import projects, servers
+from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION
+from tests.servers.asgi_client import Answer, AsgiClient
+from tests.servers.stub_authenticator import StubAuthenticator
+
+LAKE = "shared-lake"
+SECRET = "aurora"
+"""In everything of the first project that only it has."""
+ADMIN = PrincipalId("oidc~admin")
+INTRUDERS = ("b-admin", "b-security", "b-member", "b-analyst", "nobody")
+"""The second project's administrator, its security administrator, a member of its role `readers`, somebody whose token
+says `analysts`, which is the source of a role there; and a user without any right."""
+TOKEN_ROLES = {"b-analyst": ("analysts",)}
+
+
+class TokenRoles(StubAuthenticator):
+    """Some tokens carry names of roles."""
+
+    def authenticate(self, authorization: str | None) -> Principal:
+        found = super().authenticate(authorization)
+        roles = TOKEN_ROLES.get(found.id.removeprefix("oidc~"), ())
+        return Principal(
+            id=found.id,
+            name=found.name,
+            email=found.email,
+            kind=found.kind,
+            issuer=found.issuer,
+            expires_at=found.expires_at,
+            token_roles=roles,
+        )
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A project, its `owner`, and what can be said of it in a request: `{warehouse}` is an id, `{lake}` its name, …"""
+
+    owner: AsgiClient
+    values: dict[str, str]
+
+
+@dataclass(frozen=True)
+class World:
+    """`a` is looked at from `b`; `client` calls without credentials."""
+
+    client: AsgiClient
+    a: Tenant
+    b: Tenant
+    secrets: set[str] = field(default_factory=set)
+
+    def is_there(self) -> bool:
+        """Whether the database still holds this very world."""
+        return Warehouse.objects.filter(id=self.a.values["warehouse"]).exists()
+
+    def state(self) -> tuple[int, ...]:
+        """What no refused request changes."""
+        done = AuditEntry.objects.filter(outcome="done").count()
+        return done, OutboxEvent.objects.count(), Grant.objects.count(), Membership.objects.count()
+
+
+def build(client: AsgiClient, directory: Path) -> World:
+    """The default project is the first: it is also meant where a request names none."""
+    context = RequestContext(actor=Actor(ADMIN, name="Admin", kind="human"), request_id="arranged")
+    servers.bootstrap(context.actor, context)
+    Project.objects.filter(id=DEFAULT_PROJECT_ID).update(name="Aurora", name_key=SECRET)
+    Project.objects.create(id="borealis", name="Borealis", name_key="borealis")
+    a = _tenant(client, "a", DEFAULT_PROJECT_ID, directory / f"{SECRET}-lake")
+    b = _tenant(client, "b", "borealis", directory / "borealis-lake")
+    _only_in_a(a)
+    _token_role(b)
+    for name in INTRUDERS:
+        assert client.as_user(name).get("/management/v1/whoami").status == 200
+    secrets = {SECRET, *(value for name, value in a.values.items() if value not in b.values.values())}
+    secrets |= _ids_of_a(Namespace, a) | _ids_of_a(Tabular, a)
+    return World(client, a, b, secrets - {DEFAULT_PROJECT_ID})
+
+
+def missing_like(values: dict[str, str]) -> dict[str, str]:
+    """Names and ids of the same forms, of nothing that exists."""
+    told = {name: str(uuid4()) for name in values}
+    names = {"lake": "gone-lake", "namespace": "gone-ns", "table": "gone-t", "view": "gone-v", "user": "oidc~gone"}
+    places = {name: values[name].replace(SECRET, "gone") for name in ("location", "metadata")}
+    return told | names | places
+
+
+def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -> Tenant:
+    chain = access.project_chain(project_id)
+    _give(chain, f"oidc~{letter}-admin", Privilege.PROJECT_ADMIN)
+    _give(chain, f"oidc~{letter}-security", Privilege.SECURITY_ADMIN)
+    owner = AsgiClient({**client.as_user(f"{letter}-admin").headers, "x-project-id": project_id})
+    profile = {"type": "local", "base-path": str(directory)}
+    made = _ok(owner.post("/management/v1/warehouse", {"warehouse-name": LAKE, "storage-profile": profile}))
+    warehouse = made.json()["id"]
+    base = f"/catalog/v1/{warehouse}"
+    for path in (["shared-sales"], ["shared-sales", "eu"]):
+        _ok(owner.post(f"{base}/namespaces", {"namespace": path}))
+    _ok(owner.post(f"{base}/namespaces/shared-sales/tables", {"name": "shared-orders", "schema": SCHEMA}))
+    _ok(owner.post(f"{base}/namespaces/shared-sales/views", view_body("shared-report")))
+    _ok(owner.post(f"{base}/namespaces/shared-sales/tables", {"name": "dropped", "schema": SCHEMA}))
+    _ok(owner.delete(f"{base}/namespaces/shared-sales/tables/dropped?purgeRequested=true"))
+    with transaction.atomic():
+        cleanup.request(project_id)
+    table, view = (Tabular.objects.get(warehouse_id=warehouse, kind=kind) for kind in ("table", "view"))
+    role = _role(project_id, "readers")
+    members.add(role.principal, [PrincipalId(f"oidc~{letter}-member")], project_id=project_id, added_by=ADMIN)
+    for privilege in (Privilege.CREATE, Privilege.MODIFY):
+        _give(chain, role.principal, privilege)
+    inner = _role(project_id, "inner")
+    members.add(role.principal, [inner.principal], project_id=project_id, added_by=ADMIN)
+    _ok(client.as_user(f"{letter}-member").get("/management/v1/whoami"))
+    projects.bump_epoch(project_id)
+    values = {
+        "project": project_id,
+        "warehouse": warehouse,
+        "lake": LAKE,
+        "namespace": "shared-sales",
+        "namespace_id": str(Namespace.objects.get(warehouse_id=warehouse, path=["shared-sales"]).id),
+        "inner_id": str(Namespace.objects.get(warehouse_id=warehouse, path=["shared-sales", "eu"]).id),
+        "table": "shared-orders",
+        "table_id": str(table.id),
+        "view": "shared-report",
+        "view_id": str(view.id),
+        "role": str(role.id),
+        "inner_role": str(inner.id),
+        "user": f"oidc~{letter}-member",
+        "task": _task(owner, f"warehouse/{warehouse}"),
+        "project_task": _task(owner, "project"),
+        "location": table.location,
+        "metadata": table.metadata_location,
+    }
+    return Tenant(owner, values)
+
+
+def _task(owner: AsgiClient, place: str) -> str:
+    """The id of the only task there."""
+    (task,) = _ok(owner.post(f"/management/v1/{place}/task/list", {})).json()["tasks"]
+    return str(task["task-id"])
+
+
+def view_body(name: str) -> dict[str, Any]:
+    return {"name": name, "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
+
+
+def _only_in_a(a: Tenant) -> None:
+    base = f"/catalog/v1/{a.values['warehouse']}/namespaces"
+    properties = {"owner": SECRET}
+    _ok(a.owner.post(f"{base}/shared-sales/properties", {"updates": properties}))
+    _ok(a.owner.post(base, {"namespace": [f"{SECRET}-ns"], "properties": properties}))
+    for within in ("shared-sales", f"{SECRET}-ns"):
+        body = {"name": f"{SECRET}-ledger", "schema": SCHEMA, "properties": properties}
+        _ok(a.owner.post(f"{base}/{within}/tables", body))
+        _ok(a.owner.post(f"{base}/{within}/views", view_body(f"{SECRET}-view")))
+    _role(a.values["project"], f"{SECRET}-readers")
+    _role(a.values["project"], "analysts")  # the same name as in the token, and of no identity provider
+
+
+def _token_role(b: Tenant) -> None:
+    role = _role(b.values["project"], "analysts", provider="oidc", source="analysts")
+    _give(access.project_chain(b.values["project"]), role.principal, Privilege.MODIFY)
+    projects.bump_epoch(b.values["project"])
+
+
+def _role(project_id: str, name: str, *, provider: str = "lakewarden", source: str = "") -> Role:
+    identifier = new_id()
+    return Role.objects.create(
+        id=identifier,
+        project_id=project_id,
+        name=name,
+        name_key=name,
+        provider_id=provider,
+        source_id=source or str(identifier),
+    )
+
+
+def _give(chain: list[ObjectRef], principal: str, privilege: Privilege) -> None:
+    grants.give(chain, [(PrincipalId(principal), privilege)], granted_by=ADMIN)
+
+
+def _ids_of_a(model: type[Namespace] | type[Tabular], a: Tenant) -> set[str]:
+    rows = model.objects.filter(warehouse__project_id=a.values["project"])
+    return {str(row.pk) for row in rows}
+
+
+def _ok(answer: Answer) -> Answer:
+    assert answer.status in {200, 201, 204}, (answer.status, answer.body)
+    return answer
