@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from lakewarden.context import RequestContext
+from lakewarden.database import was_stale
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
@@ -23,6 +24,10 @@ B = TypeVar("B", bound=Body)
 DEFAULT_PAGE_SIZE = 100
 
 
+class _StaleConnection(Exception):
+    """The database had closed the connection before anything was asked on it: the request is begun once more."""
+
+
 class ManagementView(APIView):
     """A subclass has one method for each HTTP method it serves, which reads `self.call` and answers with `Response`.
 
@@ -33,6 +38,7 @@ class ManagementView(APIView):
     # browsers' preflight and DRF's self-description are not served
     http_method_names = ["get", "head", "post", "put", "delete"]
     call: ApiRequest
+    is_repeated = False
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 Django's signature
         super().setup(request, *args, **kwargs)
@@ -40,7 +46,10 @@ class ManagementView(APIView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 Django's signature
         decoded = {name: unquote(part) for name, part in kwargs.items()}
-        response = super().dispatch(request, *args, **decoded)
+        try:
+            response = super().dispatch(request, *args, **decoded)
+        except _StaleConnection:
+            response = super().dispatch(request, *args, **decoded)
         response["X-Request-Id"] = self.identifier
         return response
 
@@ -58,6 +67,9 @@ class ManagementView(APIView):
         raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed_methods)}")
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]  # any HttpResponse will do
+        if not self.is_repeated and was_stale(exc):
+            self.is_repeated = True
+            raise _StaleConnection from exc
         return render_error(exc, self.identifier)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 DRF's signature

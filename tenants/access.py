@@ -13,7 +13,7 @@ from lakewarden.authz.actions import (
     WarehouseAction,
 )
 from lakewarden.authz.authorize import authorize, held
-from lakewarden.authz.decisions import Epoch
+from lakewarden.authz.decisions import PRINCIPALS, Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, Subject, T
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.members import role_principal
@@ -190,13 +190,32 @@ def user_actions(held: frozenset[Privilege], *, is_self: bool) -> list[UserActio
 
 def visible_projects(context: RequestContext) -> list[Project]:
     """The projects that the caller may see, by name: all of them for an administrator of the server."""
-    candidates = Project.objects.order_by("name_key")
+    found = Project.objects.order_by("name_key")
     if not may_on_server(context, ServerAction.LIST_PROJECTS):
-        principals = [context.actor.id, *token_roles(context, None)]
-        candidates = candidates.filter(id__in=grants.projects_of(principals))
-    return [
-        each for each in candidates if Privilege.SEE in privileges(context, chain=project_chain(each.id), project=each)
-    ]
+        found = found.filter(id__in=grants.projects_of(_everywhere(context)))
+    return list(found)
+
+
+def _everywhere(context: RequestContext) -> tuple[PrincipalId, ...]:
+    """The caller with what his token makes him in any project, or the role that he acts as."""
+    subject = _subject(context, None)
+    own = subject.principal == context.actor.id
+    return (subject.principal, *(token_roles(context, None) if own else ()))
+
+
+def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, ...]:
+    """The caller and all roles that he has in a project, for lists that show what he has a right on."""
+    epoch, caller = Epoch(project.id, project.authz_epoch), context.actor.caller
+    known = PRINCIPALS.find(caller, project.id, epoch)
+    if known is None:
+        known = tuple(backends.authorizer().principals(_subject(context, project.id)))
+        PRINCIPALS.keep(caller, project.id, epoch, known)
+    return known
+
+
+def shown_to(granted: Granted[object], everything: Action, project: Project) -> tuple[PrincipalId, ...] | None:
+    """By whose rights a list of what lies in the object is filtered; None when the caller sees `everything` in it."""
+    return None if granted.allows(everything) else principals(granted.context, project)
 
 
 def role(context: RequestContext, role_id: str, action: RoleAction, *, project_id: str) -> Granted[Role]:
@@ -225,14 +244,9 @@ def _find_role(identifier: str) -> Role | None:
 def visible_warehouses(project: Granted[Project]) -> list[Warehouse]:
     """The project's warehouses that the caller may see, by name."""
     found = Warehouse.objects.filter(project=project.target).order_by("name_key")
-    return [
-        each
-        for each in found
-        if is_allowed(
-            WarehouseAction.INCLUDE_IN_LIST,
-            privileges(project.context, chain=warehouse_chain(each), project=project.target),
-        )
-    ]
+    if Privilege.DESCRIBE not in project.privileges:
+        found = found.shown_to(principals(project.context, project.target), project_id=project.target.id)
+    return list(found)
 
 
 def ensure_active(warehouse: Warehouse) -> None:

@@ -108,7 +108,7 @@ async def tables(request: HotRequest) -> Answer | None:
     if row is None:
         return None
     identifier, path, project, epoch, names = row
-    if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_TABLES):
+    if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_EVERYTHING):
         return None
     answer = _compressed(request, identifiers_body(path, *_cut(page, names)))
     return _counted(answer, "tables", request, project, key[0])
@@ -128,7 +128,7 @@ async def namespaces(request: HotRequest) -> Answer | None:
     if row is None:
         return None
     identifier, project, epoch, names = row
-    if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_NAMESPACES):
+    if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_EVERYTHING):
         return None
     shown, last = _cut(page, names)
     answer = _compressed(request, namespaces_body([[name] for name in shown], last))

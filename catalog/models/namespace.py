@@ -7,6 +7,8 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from lakewarden.authz.ledger import shown
+from lakewarden.context import PrincipalId
 from lakewarden.names import match_key
 from lakewarden.prepared import Shape, fetch
 from tenants.models import Warehouse
@@ -37,13 +39,25 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         return namespace_of(rows[0]) if rows else None
 
     def listed(
-        self, warehouse_id: UUID, parent_id: UUID | None, *, after: str, limit: int | None
+        self,
+        warehouse_id: UUID,
+        parent_id: UUID | None,
+        *,
+        after: str,
+        limit: int | None,
+        shown_to: Sequence[PrincipalId] | None,
     ) -> list[tuple[ListedNamespace, str]]:
-        """The direct children behind the name key `after`, in the order of their keys, each with its key."""
-        if parent_id is None:
-            rows = fetch(_TOP, [warehouse_id, after, limit])
+        """The direct children behind the name key `after`, in the order of their keys, each with its key.
+
+        `shown_to`: only those with a right of one of them on or in it; None: all.
+        """
+        page = {"warehouse": warehouse_id, "parent": parent_id, "after": after, "limit": limit}
+        below = _TOP if parent_id is None else _CHILDREN
+        if shown_to is None:
+            rows = fetch(below.format(filter=""), page)
         else:
-            rows = fetch(_CHILDREN, [warehouse_id, parent_id, after, limit])
+            within = {"principals": list(shown_to), "within": str(parent_id or warehouse_id)}
+            rows = fetch(below.format(filter=f"and id in ({shown.NAMESPACES})"), {**page, **within})
         return [(ListedNamespace(*values), key) for *values, key in rows]
 
 
@@ -90,9 +104,11 @@ _FIND = f"""
 """  # noqa: S608 names of our own columns
 _TOP = """
     select path, id, protection is not null, name_key from namespace
-    where warehouse_id = %s and parent_id is null and name_key > %s order by name_key limit %s
+    where warehouse_id = %(warehouse)s and parent_id is null and name_key > %(after)s {filter}
+    order by name_key limit %(limit)s
 """
 _CHILDREN = """
     select path, id, protection is not null, name_key from namespace
-    where warehouse_id = %s and parent_id = %s and name_key > %s order by name_key limit %s
+    where warehouse_id = %(warehouse)s and parent_id = %(parent)s and name_key > %(after)s {filter}
+    order by name_key limit %(limit)s
 """

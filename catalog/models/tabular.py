@@ -9,6 +9,8 @@ from django.db import models
 from catalog.documents import Document
 from catalog.models.namespace import COLUMNS as NAMESPACE_COLUMNS
 from catalog.models.namespace import Namespace, namespace_of, path_key
+from lakewarden.authz.ledger import shown
+from lakewarden.context import PrincipalId
 from lakewarden.names import match_key
 from lakewarden.prepared import Shape, execute, fetch
 from tenants.models import Warehouse
@@ -44,10 +46,18 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return found
 
     def listed(
-        self, namespace_id: UUID, kind: str, *, after: str, limit: int | None
+        self, namespace_id: UUID, kind: str, *, after: str, limit: int | None, shown_to: Sequence[PrincipalId] | None
     ) -> list[tuple[ListedTabular, str]]:
-        """The live ones behind the name key `after`, in the order of their keys, each with its key."""
-        rows = fetch(_LISTED, [namespace_id, kind, after, limit])
+        """The live ones behind the name key `after`, in the order of their keys, each with its key.
+
+        `shown_to`: only those that one of them has a right on; None: all.
+        """
+        page = {"namespace": namespace_id, "kind": kind, "after": after, "limit": limit}
+        if shown_to is None:
+            rows = fetch(_LISTED.format(filter=""), page)
+        else:
+            within = {"principals": list(shown_to), "within": str(namespace_id), "showing": shown.SHOWING[kind]}
+            rows = fetch(_LISTED.format(filter=f"and id in ({shown.TABULARS})"), {**page, **within})
         return [(ListedTabular(*values), key) for *values, key in rows]
 
     def with_document(self, identifier: UUID) -> "tuple[Tabular, Document] | None":
@@ -151,8 +161,8 @@ _FIND = f"""
 """  # noqa: S608 names of our own columns
 _LISTED = """
     select name, id, protection is not null, name_key from tabular
-    where namespace_id = %s and kind = %s and deleted_at is null and name_key > %s
-    order by name_key limit %s
+    where namespace_id = %(namespace)s and kind = %(kind)s and deleted_at is null and name_key > %(after)s {filter}
+    order by name_key limit %(limit)s
 """
 _WITH_DOCUMENT = f"""
     select {TABULAR.columns}, d.content, d.crc, d.length

@@ -13,6 +13,7 @@ from catalog.models import Namespace
 from catalog.models.namespace import ListedNamespace, path_key
 from catalog.services import locations
 from catalog.services.protection import ensure_unprotected
+from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -29,6 +30,7 @@ from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
 from lakewarden.prepared import fetch
 from lakewarden.transactions import changing
+from tenants import access
 from tenants.models import Warehouse
 
 _TREE_LOCK = 0x10C9
@@ -109,9 +111,16 @@ def hold_place(namespace: Namespace) -> None:
 def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tuple[list[ListedNamespace], str | None]:
     """The direct children, and the key behind which the next page starts (None: no more)."""
     above = parent.target if isinstance(parent.target, Namespace) else None
-    warehouse_id = above.warehouse_id if above else parent.target.id
-    parent_id = above.id if above else None
-    found = Namespace.objects.listed(warehouse_id, parent_id, after=page.after or "", limit=page.limit)
+    warehouse = above.warehouse if above else parent.target
+    assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
+    everything = NamespaceAction.LIST_EVERYTHING if above else WarehouseAction.LIST_EVERYTHING
+    found = Namespace.objects.listed(
+        warehouse.id,
+        above.id if above else None,
+        after=page.after or "",
+        limit=page.limit,
+        shown_to=access.shown_to(parent, everything, warehouse.project),
+    )
     return page.cut(found)
 
 

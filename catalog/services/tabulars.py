@@ -15,6 +15,7 @@ from catalog.services import locations, metadata_files, pointer
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
+from lakewarden.authz.actions import NamespaceAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -25,6 +26,7 @@ from lakewarden.paging import Page
 from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
 from lakewarden.transactions import changing
+from tenants import access
 from tenants.services import projects
 
 
@@ -246,5 +248,6 @@ def _remove(tabular: Tabular) -> bool:
 
 def listed(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[ListedTabular], str | None]:
     """Those in a namespace in the order of their names' keys, and the key behind which the next page starts."""
-    found = Tabular.objects.listed(granted.target.id, kind, after=page.after or "", limit=page.limit)
+    shown_to = access.shown_to(granted, NamespaceAction.LIST_EVERYTHING, granted.target.warehouse.project)
+    found = Tabular.objects.listed(granted.target.id, kind, after=page.after or "", limit=page.limit, shown_to=shown_to)
     return page.cut(found)

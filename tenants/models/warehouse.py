@@ -7,6 +7,8 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from lakewarden.authz.ledger import shown
+from lakewarden.context import PrincipalId
 from lakewarden.prepared import Shape, fetch
 from lakewarden.storage.profiles import StorageProfile, parse_profile
 from tenants.models.format_policy import FormatVersionPolicy, all_format_versions
@@ -19,6 +21,11 @@ class WarehouseQuerySet(models.QuerySet["Warehouse"]):
     def find(self, identifier: UUID) -> "Warehouse | None":
         """The warehouse of an id, with its project."""
         return _one("w.id = %s", [identifier])
+
+    def shown_to(self, principals: Sequence[PrincipalId], *, project_id: str) -> "WarehouseQuerySet":
+        """Those of a project with a right of one of `principals` on or in them."""
+        rows = fetch(shown.WAREHOUSES, {"principals": list(principals), "project": project_id})
+        return self.filter(id__in={identifier for (identifier,) in rows})
 
     def find_named(self, project_id: str, name_key: str) -> "Warehouse | None":
         return _one("w.project_id = %s and w.name_key = %s", [project_id, name_key])

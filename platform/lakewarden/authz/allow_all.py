@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId
 
 logger = logging.getLogger(__name__)
 
@@ -19,3 +20,6 @@ class AllowAllAuthorizer:
 
     def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:  # noqa: ARG002 the contract's arguments
         return _EVERYTHING
+
+    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+        return [subject.principal, *subject.roles]

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
 from lakewarden.authz.model import Level, Privilege, effective
+from lakewarden.context import PrincipalId
 from lakewarden.prepared import fetch
 
 _LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
@@ -34,6 +36,10 @@ class DatabaseAuthorizer:
             levels[shown].type, {*levels[shown].granted, Privilege.SEE}, managed=levels[shown].managed
         )
         return effective(levels)
+
+    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+        direct = [subject.principal, *subject.roles]
+        return [*direct, *members.all_above(direct)]
 
 
 # `union` ends where a role was reached before: nested roles are no loop, but may meet again

@@ -7,9 +7,12 @@ decision kept under it is what the authorizer would say now. What was known unde
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
+from typing import Generic, TypeVar
 
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Caller
+from lakewarden.context import Caller, PrincipalId
+
+T = TypeVar("T")
 
 CAPACITY = 100_000
 
@@ -22,21 +25,20 @@ class Epoch:
     number: int
 
 
-class KnownPrivileges:
-    """A bounded map, shared by all threads of a process."""
+class Known(Generic[T]):
+    """A bounded map of what is known of callers under an epoch, shared by all threads of a process."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._known: OrderedDict[tuple[Caller, str, Epoch], frozenset[Privilege]] = OrderedDict()
+        self._known: OrderedDict[tuple[Caller, str, Epoch], T] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, caller: Caller, object_id: str, epoch: Epoch) -> frozenset[Privilege] | None:
-        """All that the caller holds on the object, implications included; None when it is not known."""
+    def find(self, caller: Caller, object_id: str, epoch: Epoch) -> T | None:
         return self._known.get((caller, object_id, epoch))
 
-    def keep(self, caller: Caller, object_id: str, epoch: Epoch, held: frozenset[Privilege]) -> None:
+    def keep(self, caller: Caller, object_id: str, epoch: Epoch, found: T) -> None:
         with self._lock:
-            self._known[(caller, object_id, epoch)] = held
+            self._known[(caller, object_id, epoch)] = found
             while len(self._known) > self._capacity:
                 self._known.popitem(last=False)
 
@@ -45,4 +47,8 @@ class KnownPrivileges:
             self._known.clear()
 
 
-KNOWN = KnownPrivileges()
+KNOWN: Known[frozenset[Privilege]] = Known()
+"""All that a caller holds on an object, implications included."""
+
+PRINCIPALS: Known[tuple[PrincipalId, ...]] = Known(capacity=10_000)
+"""A caller and all roles that he has in a project, by the project's id."""

@@ -56,3 +56,7 @@ class Authorizer(Protocol):
     def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
         """All that `subject` holds on the last object of `chain`, by himself, by roles, implied and inherited."""
         ...
+
+    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+        """`subject` himself and all roles that he has, by himself, by his token or by other roles."""
+        ...

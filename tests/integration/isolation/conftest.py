@@ -12,7 +12,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from lakewarden import backends
-from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.decisions import KNOWN, PRINCIPALS
 from tests.integration.isolation.world import TokenRoles, World, build
 from tests.servers.asgi_client import AsgiClient
 
@@ -34,6 +34,7 @@ def _built(client: AsgiClient, directory: Path) -> World:
         tables = ", ".join(connection.ops.quote_name(name) for name in sorted(names))
         cursor.execute(f"truncate {tables} restart identity cascade")
     KNOWN.clear()
+    PRINCIPALS.clear()
     return build(client, directory)
 
 

@@ -1,6 +1,7 @@
 """What every management route has in common: authentication first, one error shape, request ids, JSON faults."""
 
 import pytest
+from django.db import connection
 
 from tests.servers.asgi_client import AsgiClient
 
@@ -99,3 +100,13 @@ def test_a_long_answer_is_compressed(admin: AsgiClient) -> None:
 def test_head_answers_like_get_without_a_body(admin: AsgiClient) -> None:
     answer = admin.head("/management/v1/info")
     assert (answer.status, answer.body) == (200, b"")
+
+
+def test_a_connection_that_the_database_closed_meanwhile_is_replaced(admin: AsgiClient) -> None:
+    assert admin.get("/management/v1/project-list").status == 200
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+    assert admin.get("/management/v1/project-list").status == 200

@@ -4,7 +4,7 @@ import pytest
 
 from lakewarden.authz.actions import ObjectType, TableAction
 from lakewarden.authz.authorize import authorize, held
-from lakewarden.authz.decisions import KNOWN, Epoch, KnownPrivileges
+from lakewarden.authz.decisions import KNOWN, Epoch, Known
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.context import Actor, PrincipalId, RequestContext
@@ -26,6 +26,9 @@ class Authorizer:
         assert (subject, list(chain)) == (Subject(ALICE.actor.id), CHAIN)
         self.asked += 1
         return effective([Level(ObjectType.TABLE, self.held)])
+
+    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+        raise NotImplementedError
 
 
 def ask(authorizer: Authorizer, action: TableAction, epoch: Epoch | None = None) -> frozenset[Privilege]:
@@ -80,7 +83,7 @@ def test_without_an_epoch_nothing_is_kept() -> None:
 
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
-    known = KnownPrivileges(capacity=2)
+    known: Known[frozenset[Privilege]] = Known(capacity=2)
     for name in "abc":
         known.keep(ALICE.actor.caller, name, Epoch("p", 1), frozenset())
     assert [known.find(ALICE.actor.caller, name, Epoch("p", 1)) for name in "abc"] == [None, frozenset(), frozenset()]
