@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts import write_reference
+from scripts import permissions, write_reference
 
 ROOT = Path(__file__).parent.parent
 MACHINE_PATHS = re.compile(r"(?<![\w$}])/(?:root|home/\w+|work)/(?!\.\.)")
@@ -36,6 +36,7 @@ def _reference() -> list[str]:
     pages = {
         write_reference.PAGE: write_reference.configuration,
         write_reference.MANAGEMENT_API: write_reference.management_api,
+        write_reference.PERMISSIONS: permissions.page,
     }
     return [
         f"{page.relative_to(ROOT)} is not current: run `python -m scripts.write_reference`"

@@ -10,10 +10,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lakewarden.config import PREFIX, Config
+from scripts import permissions
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 PAGE = REFERENCE / "configuration.md"
 MANAGEMENT_API = REFERENCE / "management-api.yaml"
+PERMISSIONS = REFERENCE / "permissions.md"
 HEAD = """# Configuration
 
 Everything is set by environment variables. Names are matched without case; unknown names and wrong values refuse to
@@ -72,3 +74,4 @@ def _default(field: FieldInfo) -> str:
 if __name__ == "__main__":
     PAGE.write_text(configuration(), encoding="utf-8")
     MANAGEMENT_API.write_text(management_api(), encoding="utf-8")
+    PERMISSIONS.write_text(permissions.page(), encoding="utf-8")

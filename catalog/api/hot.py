@@ -7,6 +7,7 @@ process knows are used only if they are of exactly that version and epoch. Every
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import parse_qs, parse_qsl, unquote_plus
 from uuid import UUID
 
@@ -22,10 +23,14 @@ from catalog.refs import SEPARATOR
 from catalog.services import lookups
 from catalog.services.recent import RECENT
 from lakewarden import backends, config
-from lakewarden.authz.actions import Action, NamespaceAction, TableAction, ViewAction, WarehouseAction
+from lakewarden.audit import decisions
+from lakewarden.audit.decisions import DECISIONS, Group
+from lakewarden.audit.entries import MAX_USER_AGENT
+from lakewarden.authz.actions import Action, NamespaceAction, ObjectType, TableAction, ViewAction, WarehouseAction
+from lakewarden.authz.authorize import deciding
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.model import is_allowed
-from lakewarden.context import Caller, PrincipalId
+from lakewarden.context import Allowed, Caller, PrincipalId
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
@@ -54,8 +59,34 @@ _PATHS = {
     "config": "/catalog/v1/config",
 }
 _LABELS = {(kind, method): f"{method} {path}" for kind, path in _PATHS.items() for method in ("GET", "HEAD")}
+_ACTIONS: dict[str, Action] = {
+    "table": TableAction.GET_METADATA,
+    "view": ViewAction.GET_METADATA,
+    "tables": NamespaceAction.LIST_EVERYTHING,
+    "namespace": NamespaceAction.GET_METADATA,
+    "namespaces": WarehouseAction.LIST_EVERYTHING,
+    "config": WarehouseAction.GET_CONFIG,
+}
+_TYPES = {
+    "table": ObjectType.TABLE,
+    "view": ObjectType.VIEW,
+    "tables": ObjectType.NAMESPACE,
+    "namespace": ObjectType.NAMESPACE,
+}
+_NOTED = _ACTIONS | {"tables": NamespaceAction.LIST_TABLES, "namespaces": WarehouseAction.LIST_NAMESPACES}
+"""What the audit is told: what Django asks for first, and gets with less."""
+_WORDS = {kind: (action.value, _TYPES.get(kind, ObjectType.WAREHOUSE).value) for kind, action in _NOTED.items()}
 _PROJECT_HEADERS = {b"x-project-id", b"x-project-ident"}
 _NAMES_BETWEEN = "\x1f"  # no name holds it
+
+
+class _Asking(NamedTuple):
+    """Who asks for what: `kind` is one of `_ACTIONS`, the epoch was read with the object."""
+
+    caller: Caller
+    object_id: str
+    kind: str
+    epoch: Epoch
 
 
 async def tabular(request: HotRequest) -> Answer | None:
@@ -68,15 +99,15 @@ async def tabular(request: HotRequest) -> Answer | None:
     row = await _find(lookups.TABULARS, key)
     if row is None or row[1] != kind:
         return None
-    identifier, _, version, project, epoch = row
-    action = TableAction.GET_METADATA if kind == "table" else ViewAction.GET_METADATA
-    if not _may(caller, str(identifier), Epoch(project, epoch), action):
+    identifier, _, version, project, number = row
+    asking = _Asking(caller, str(identifier), kind, Epoch(project, number))
+    if not _may(asking):
         return None
     if request.method == "HEAD":
         answer: Answer | None = (204, [_request_id(request)], b"")
     else:
         answer = _table_answer(request, identifier, version)
-    return _counted(answer, kind, request, project, key[0])
+    return _counted(answer, request, asking, key[0])
 
 
 async def namespace(request: HotRequest) -> Answer | None:
@@ -88,14 +119,15 @@ async def namespace(request: HotRequest) -> Answer | None:
     row = await _find(lookups.NAMESPACES, key)
     if row is None:
         return None
-    identifier, path, properties, project, epoch = row
-    if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.GET_METADATA):
+    identifier, path, properties, project, number = row
+    asking = _Asking(caller, str(identifier), "namespace", Epoch(project, number))
+    if not _may(asking):
         return None
     if request.method == "HEAD":
         answer: Answer = (204, [_request_id(request)], b"")
     else:
         answer = _compressed(request, namespace_body(path, properties))
-    return _counted(answer, "namespace", request, project, key[0])
+    return _counted(answer, request, asking, key[0])
 
 
 async def tables(request: HotRequest) -> Answer | None:
@@ -107,11 +139,12 @@ async def tables(request: HotRequest) -> Answer | None:
     row = await _find(lookups.TABLE_NAMES, (*key, page.after or "", page.limit))
     if row is None:
         return None
-    identifier, path, project, epoch, names = row
-    if not _may(caller, str(identifier), Epoch(project, epoch), NamespaceAction.LIST_EVERYTHING):
+    identifier, path, project, number, names = row
+    asking = _Asking(caller, str(identifier), "tables", Epoch(project, number))
+    if not _may(asking):
         return None
     answer = _compressed(request, identifiers_body(path, *_cut(page, names)))
-    return _counted(answer, "tables", request, project, key[0])
+    return _counted(answer, request, asking, key[0])
 
 
 async def namespaces(request: HotRequest) -> Answer | None:
@@ -127,19 +160,34 @@ async def namespaces(request: HotRequest) -> Answer | None:
     row = await _find(lookups.TOP_NAMESPACE_NAMES, (warehouse_id, page.after or "", page.limit))
     if row is None:
         return None
-    identifier, project, epoch, names = row
-    if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.LIST_EVERYTHING):
+    identifier, project, number, names = row
+    asking = _Asking(caller, str(identifier), "namespaces", Epoch(project, number))
+    if not _may(asking):
         return None
     shown, last = _cut(page, names)
     answer = _compressed(request, namespaces_body([[name] for name in shown], last))
-    return _counted(answer, "namespaces", request, project, identifier)
+    return _counted(answer, request, asking, identifier)
 
 
-def _counted(answer: Answer | None, kind: str, request: HotRequest, project: str, warehouse_id: UUID) -> Answer | None:
-    """Count the call as `http.observation` does those of Django; None will be one of those."""
+def _counted(answer: Answer | None, request: HotRequest, asking: _Asking, warehouse_id: UUID) -> Answer | None:
+    """Count the call, and its decision, as `http.observation` does those of Django; None will be one of those."""
     if answer is not None:
-        COUNTS.add(_LABELS[kind, request.method], answer[0], project_id=project, warehouse_id=warehouse_id)
+        label, project = _LABELS[asking.kind, request.method], asking.epoch.project_id
+        COUNTS.add(label, answer[0], project_id=project, warehouse_id=warehouse_id)
+        if decisions.are_recorded():
+            _note_allowed(asking, request, answer)
     return answer
+
+
+def _note_allowed(asking: _Asking, request: HotRequest, answer: Answer) -> None:
+    (actor, _, role), (action, object_type) = asking.caller, _WORDS[asking.kind]
+    user_agent = (request.header("user-agent") or "")[:MAX_USER_AGENT]
+    key = (actor, role, action, object_type, asking.object_id, user_agent)
+    if not DECISIONS.again(key):
+        held = KNOWN.find(asking.caller, asking.object_id, asking.epoch) or frozenset()
+        privileges = deciding(_NOTED[asking.kind], held)
+        allowed = Allowed(action, object_type, asking.object_id, asking.epoch.project_id, privileges)
+        DECISIONS.add(key, Group(allowed, dict(answer[1])[b"x-request-id"].decode()))
 
 
 def _page(request: HotRequest) -> Page | None:
@@ -230,8 +278,9 @@ def config_route(capabilities: list[str]) -> HotRoute:
         row = await _find(lookups.WAREHOUSES, key)
         if row is None:
             return None
-        identifier, project, epoch = row
-        if not _may(caller, str(identifier), Epoch(project, epoch), WarehouseAction.GET_CONFIG):
+        identifier, project, number = row
+        asking = _Asking(caller, str(identifier), "config", Epoch(project, number))
+        if not _may(asking):
             return None
         try:
             base_uri = base_uri_of(request.scheme, request.header)
@@ -239,7 +288,7 @@ def config_route(capabilities: list[str]) -> HotRoute:
             return None
         body = config_body(identifier, base_uri=base_uri, capabilities=capabilities)
         answer = 200, [(b"content-type", b"application/json"), _length(body), _request_id(request)], body
-        return _counted(answer, "config", request, project, identifier)
+        return _counted(answer, request, asking, identifier)
 
     return config
 
@@ -270,10 +319,10 @@ def _caller(request: HotRequest) -> Caller | None:
     return (PrincipalId(known.id), known.token_roles, assumed) if known else None
 
 
-def _may(caller: Caller, object_id: str, epoch: Epoch, action: Action) -> bool:
+def _may(asking: _Asking) -> bool:
     """Whether it is known that he may; an unknown decision is no."""
-    held = KNOWN.find(caller, object_id, epoch)
-    return held is not None and is_allowed(action, held)
+    held = KNOWN.find(asking.caller, asking.object_id, asking.epoch)
+    return held is not None and is_allowed(_ACTIONS[asking.kind], held)
 
 
 async def _find(coalescer: Coalescer, key: Key) -> Row | None:

@@ -12,7 +12,12 @@ from lakewarden.storage.profiles import StorageProfile
 
 @cache
 def authorizer() -> Authorizer:
-    if config.current().authorization.backend == "allow-all":
+    settings = config.current()
+    if settings.authorization.backend == "openfga":
+        from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer  # noqa: PLC0415 its SDK takes time to load
+
+        return OpenFgaAuthorizer(settings.openfga)
+    if settings.authorization.backend == "allow-all":
         from lakewarden.authz.allow_all import AllowAllAuthorizer  # noqa: PLC0415 it warns when it is built
 
         return AllowAllAuthorizer()

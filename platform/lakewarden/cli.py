@@ -63,16 +63,50 @@ def version() -> None:
 @main.command()
 @click.option("-v", "--verbose", is_flag=True, help="Show each migration as it runs.")
 def migrate(*, verbose: bool) -> None:
-    """Bring the database to this version. Safe to run twice and from several machines at once."""
+    """Bring the database, and OpenFGA's model if it is used, to this version.
+
+    Safe to run twice and from several machines at once.
+    """
     _django()
-    from lakewarden.migrations import DatabaseNotReady
+    from lakewarden.migrations import DatabaseNotReady, migrate_authorization
     from lakewarden.migrations import migrate as apply
 
     try:
         done = apply(verbosity=1 if verbose else 0)
+        click.echo(f"{len(done)} migrations applied" if done else "The database is up to date")
+        for sentence in migrate_authorization():
+            click.echo(sentence)
     except DatabaseNotReady as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"{len(done)} migrations applied" if done else "The database is up to date")
+
+
+@main.group()
+def openfga() -> None:
+    """Look after OpenFGA, where it decides who may do what (LAKEWARDEN__AUTHORIZATION__BACKEND=openfga)."""
+
+
+@openfga.command()
+@click.option("--dry-run", is_flag=True, help="Change nothing: print how many differences there are, and the first.")
+def reconcile(*, dry_run: bool) -> None:
+    """Make OpenFGA hold exactly the rights that are in the database. Servers may run meanwhile.
+
+    Needed once to move to OpenFGA from another backend, and after OpenFGA's own data were restored or changed by hand.
+    """
+    settings = _django()
+    if settings.authorization.backend != "openfga":
+        raise click.ClickException(
+            f"The authorization backend is {settings.authorization.backend}, which has no OpenFGA: "
+            "set LAKEWARDEN__AUTHORIZATION__BACKEND=openfga"
+        )
+    from lakewarden.authz.openfga.reconcile import reconcile as repair
+    from lakewarden.errors import Unavailable
+
+    try:
+        found = repair(settings.openfga, dry_run=dry_run)
+    except Unavailable as error:
+        raise click.ClickException(error.message) from None
+    for line in found.lines(dry_run=dry_run):
+        click.echo(line)
 
 
 @main.command()
@@ -97,6 +131,35 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
     context = RequestContext(actor=Actor(SYSTEM), request_id=str(new_id()), user_agent="lakewarden bootstrap")
     server = servers.bootstrap(Actor(PrincipalId(admin), name=admin_name), context)
     click.echo(f"Server {server.id} is ready; {admin} is its administrator")
+
+
+@main.command("reopen-bootstrap")
+@click.option("--yes", is_flag=True, help="Do it: without this nothing is changed.")
+def reopen_bootstrap(*, yes: bool) -> None:
+    """Let one more caller make himself administrator, for when nobody has an administrator's token any more.
+
+    The next POST /management/v1/bootstrap, or `lakewarden bootstrap`, makes another administrator. Until then EVERYBODY
+    with a valid token can be that one. Those who are administrators stay it; it is on record in the audit.
+    """
+    _django()
+    _require_current()
+    if not yes:
+        raise click.ClickException(
+            "Nothing was changed. This lets the next caller of POST /management/v1/bootstrap, whoever that is, become "
+            "an administrator of the whole server; say --yes if that is what you want"
+        )
+    from lakewarden.context import SYSTEM, Actor, RequestContext
+    from lakewarden.ids import new_id
+    from tenants.services import servers
+
+    context = RequestContext(actor=Actor(SYSTEM), request_id=str(new_id()), user_agent="lakewarden reopen-bootstrap")
+    if not servers.reopen_bootstrap(context):
+        click.echo("The server can be bootstrapped already; nothing was changed")
+        return
+    click.echo(
+        "The next POST /management/v1/bootstrap, or `lakewarden bootstrap --admin USER`, makes a further administrator: "
+        "do it now, anybody with a valid token can"
+    )
 
 
 @main.command()

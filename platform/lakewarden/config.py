@@ -198,7 +198,7 @@ class OpenFgaConfig(Section):
         ge=1,
         le=60,
         description="Seconds to wait for an answer; not more than OpenFGA's own `--request-timeout` and "
-        "`--list-objects-deadline`.",
+        "`--listObjects-deadline`.",
     )
 
 
@@ -237,6 +237,19 @@ class UsageConfig(Section):
     )
 
 
+class AuditConfig(Section):
+    """What is kept of who did what. Changes are always recorded, with the change itself."""
+
+    decisions: Literal["all", "denied", "none"] = Field(
+        "all",
+        description="Which decisions on requests are recorded beside the changes: `all`, only what was `denied` "
+        "(bad credentials too), or `none`.",
+    )
+    retention_days: int = Field(
+        90, ge=1, le=36500, description="Days for which the audit is kept; older days are dropped whole."
+    )
+
+
 class LogConfig(Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe level that is logged."
@@ -260,6 +273,7 @@ class Config(Section):
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
     usage: UsageConfig = Field(default_factory=UsageConfig)
+    audit: AuditConfig = Field(default_factory=AuditConfig)
     log: LogConfig = Field(default_factory=LogConfig)
 
     @model_validator(mode="after")

@@ -49,6 +49,17 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowed:
+    """What `authorize` allowed, and the privileges that decided."""
+
+    action: str
+    object_type: str
+    object_id: str
+    project_id: str | None
+    privileges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """What `authorize` did not allow, on an object that it had before it."""
 
@@ -63,11 +74,13 @@ class Refused:
 class Trail:
     """What a request turned out to be about, for those who count and audit it when it is over.
 
-    `authorize` notes the project and the warehouse of the first object that was found in one, and the last refusal.
+    `authorize` notes the project and the warehouse of the first object that was found in one, all that it allowed,
+    and the last refusal.
     """
 
     project_id: str | None = None
     warehouse_id: str | None = None
+    allowed: list[Allowed] = field(default_factory=list)
     refused: Refused | None = None
 
 

@@ -1,14 +1,21 @@
-"""Compares the database with this version's migrations; `serve` and `work` refuse to start on a difference."""
+"""Compares database and authorization model with this version; `serve` and `work` refuse to start on a difference."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from lakewarden import config
+from lakewarden.authz.ledger import changes
+from lakewarden.errors import Unavailable
+
 _LOCK = 0x6C6B6D67  # advisory lock: two `lakewarden migrate` at once run one after the other
 
 
 class DatabaseNotReady(Exception):
-    """The database cannot be used as it is; the message names the command or setting that helps."""
+    """The database, or OpenFGA, cannot be used as it is; the message names the command or setting that helps."""
 
 
 def pending() -> list[str]:
@@ -28,12 +35,34 @@ def pending() -> list[str]:
 
 
 def require_current() -> None:
-    """Raises DatabaseNotReady unless the database is at exactly this version."""
+    """Raises DatabaseNotReady unless the database, and the authorization model, are at exactly this version."""
     missing = pending()
     if missing:
         raise DatabaseNotReady(
             f"The database is not migrated ({len(missing)} pending, first {missing[0]}): run `lakewarden migrate` first"
         )
+    settings = config.current()
+    if settings.authorization.backend == "openfga":
+        from lakewarden.authz.openfga import store  # noqa: PLC0415 its SDK takes time to load
+
+        if problem := store.problem(settings.openfga):
+            raise DatabaseNotReady(f"OpenFGA cannot be used: {problem}")
+    else:
+        changes.stop_following()
+
+
+def migrate_authorization() -> list[str]:
+    """Bring OpenFGA's store and model to this version; returns what was done. Raises DatabaseNotReady."""
+    settings = config.current()
+    if settings.authorization.backend != "openfga":
+        return []
+    from lakewarden.authz.openfga import store  # noqa: PLC0415 its SDK takes time to load
+
+    try:
+        with _alone():
+            return store.migrate(settings.openfga)
+    except Unavailable as error:
+        raise DatabaseNotReady(error.message) from error
 
 
 def migrate(*, verbosity: int) -> list[str]:
@@ -41,10 +70,16 @@ def migrate(*, verbosity: int) -> list[str]:
     missing = pending()
     if not missing:
         return []
+    with _alone():
+        call_command("migrate", interactive=False, verbosity=verbosity)
+    return missing
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute("select pg_advisory_lock(%s)", [_LOCK])
         try:
-            call_command("migrate", interactive=False, verbosity=verbosity)
+            yield
         finally:
             cursor.execute("select pg_advisory_unlock(%s)", [_LOCK])
-    return missing

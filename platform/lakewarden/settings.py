@@ -67,6 +67,8 @@ TEMPLATES = [
 ]
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
 PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.housekeeping"]
+if _config.authorization.backend == "openfga":
+    PROCRASTINATE_IMPORT_PATHS.append("lakewarden.authz.openfga.upkeep")
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],

@@ -1,6 +1,6 @@
 """Remembers refused requests until the recorder's thread writes them: nobody waits for his refusal to be audited."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -8,15 +8,13 @@ from typing import Final, Literal
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from lakewarden.audit.models import AuditEntry
+from lakewarden.audit import decisions
+from lakewarden.audit.decisions import DECISIONS, Decisions
+from lakewarden.audit.entries import Entry, plain, write
 from lakewarden.context import SYSTEM
 
 CAPACITY: Final = 10_000
 ANONYMOUS: Final = "anonymous"
-MAX_OBJECT: Final = 200  # characters
-_MAX_REASON: Final = 500  # characters
-_MAX_USER_AGENT: Final = 256  # bytes
-_BATCH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +35,53 @@ class Refusal:
     user_agent: str
     asked: str
     source: str = ""
+    assumed_role: str = ""
     count: int = 1
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class Pending:
-    """What is not written yet, of all threads; bounded: what does not fit is counted, and the number written."""
+    """What is not written yet, of all threads; bounded: what does not fit is counted for its project.
+
+    Denied requests and those without valid credentials have room of their own: neither displaces the other.
+    """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._lock = Lock()
         self._refusals: list[Refusal] = []
         self._storms: dict[tuple[int, str], Refusal] = {}
-        self._lost = 0
+        self._lost: dict[str | None, int] = {}
 
     def add(self, refusal: Refusal) -> None:
         """Keep one; those without valid credentials are one a second and source, with their number."""
         with self._lock:
-            if refusal.outcome == "unauthenticated":
+            if refusal.outcome == "denied":
+                if len(self._refusals) < self._capacity:
+                    self._refusals.append(refusal)
+                    return
+            else:
                 key = int(refusal.at.timestamp()), refusal.source
                 known = self._storms.get(key)
-                if known is not None:
-                    self._storms[key] = replace(known, count=known.count + refusal.count)
+                if known is not None or len(self._storms) < self._capacity:
+                    count = refusal.count + (known.count if known else 0)
+                    self._storms[key] = replace(known or refusal, count=count)
                     return
-            if len(self._refusals) + len(self._storms) >= self._capacity:
-                self._lost += refusal.count
-            elif refusal.outcome == "unauthenticated":
-                self._storms[key] = refusal
-            else:
-                self._refusals.append(refusal)
+            self._lost[refusal.project_id] = self._lost.get(refusal.project_id, 0) + refusal.count
 
-    def take(self) -> tuple[list[Refusal], int]:
-        """All that is kept, oldest first, and how many were lost; both are forgotten here."""
+    def take(self) -> tuple[list[Refusal], dict[str | None, int]]:
+        """All that is kept, oldest first, and how many were lost by project; both are forgotten here."""
         with self._lock:
             taken = sorted([*self._refusals, *self._storms.values()], key=lambda refusal: refusal.at)
-            lost, self._lost = self._lost, 0
+            lost, self._lost = self._lost, {}
             self._refusals, self._storms = [], {}
         return taken, lost
 
-    def give_back(self, taken: Sequence[Refusal], lost: int) -> None:
+    def give_back(self, taken: Sequence[Refusal], lost: dict[str | None, int]) -> None:
         """What could not be written is kept for the next time, as far as there is room."""
         with self._lock:
-            self._lost += lost
+            for project_id, number in lost.items():
+                self._lost[project_id] = self._lost.get(project_id, 0) + number
         for refusal in taken:
             self.add(refusal)
 
@@ -86,59 +89,63 @@ class Pending:
 PENDING = Pending()
 
 
-def flush(pending: Pending = PENDING) -> None:
-    """Write all that is pending in one transaction.
+def flush(pending: Pending = PENDING, allowed: Decisions = DECISIONS) -> None:
+    """Write all that is pending, refusals and what was allowed, in one transaction.
 
     Raises django.db.Error; when the database was away all is kept for the next time.
     """
     taken, lost = pending.take()
-    if not taken and not lost:
+    groups, uncounted = allowed.take()
+    entries = [
+        *(_entry(refusal) for refusal in taken),
+        *decisions.entries(groups),
+        *_losses(lost, "refusals"),
+        *_losses(uncounted, "decisions"),
+    ]
+    if not entries:
         return
-    rows = [_row(refusal) for refusal in taken] + ([_loss(lost)] if lost else [])
     try:
         with transaction.atomic():
-            AuditEntry.objects.bulk_create(rows, batch_size=_BATCH)
+            write(entries)
     except (OperationalError, InterfaceError):
         pending.give_back(taken, lost)
+        allowed.give_back(groups, uncounted)
         raise
 
 
-def _row(refusal: Refusal) -> AuditEntry:
-    details: dict[str, object] = {"asked": _plain(refusal.asked, MAX_OBJECT)}
+def _entry(refusal: Refusal) -> Entry:
+    details: dict[str, object] = {"asked": plain(refusal.asked)}
     if refusal.outcome == "unauthenticated":
         details |= {"source": refusal.source, "count": refusal.count}
-    return AuditEntry(
+    return Entry(
         at=refusal.at,
-        actor=_plain(refusal.actor, MAX_OBJECT),
+        actor=refusal.actor,
+        assumed_role=refusal.assumed_role,
         action=refusal.action,
         object_type=refusal.object_type,
-        object_id=_plain(refusal.object_id, MAX_OBJECT),
+        object_id=refusal.object_id,
         project_id=refusal.project_id,
         outcome=refusal.outcome,
-        reason=_plain(refusal.reason, _MAX_REASON),
+        reason=refusal.reason,
         request_id=refusal.request_id,
-        user_agent=_cut(_plain(refusal.user_agent, _MAX_USER_AGENT)),
+        user_agent=refusal.user_agent,
+        count=refusal.count,
         details=details,
     )
 
 
-def _loss(lost: int) -> AuditEntry:
-    reason = f"{lost} refusals came faster than they could be written; they are in no row"
-    return AuditEntry(
-        actor=SYSTEM,
-        action="loseRefusals",
-        object_type="server",
-        object_id="server",
-        outcome="lost",
-        reason=reason,
-        details={"count": lost},
-    )
-
-
-def _plain(text: str, most: int) -> str:
-    """The first characters of a text that anybody may have sent, without what the database cannot hold."""
-    return text[:most].replace("\x00", "").encode("utf-8", "replace").decode()
-
-
-def _cut(text: str) -> str:
-    return text.encode()[:_MAX_USER_AGENT].decode(errors="ignore")
+def _losses(lost: dict[str | None, int], what: str) -> Iterable[Entry]:
+    """A row for each project of which something was lost."""
+    for project_id, number in lost.items():
+        yield Entry(
+            at=datetime.now(UTC),
+            actor=SYSTEM,
+            action=f"lose{what.capitalize()}",
+            object_type="project" if project_id else "server",
+            object_id=project_id or "server",
+            project_id=project_id,
+            outcome="lost",
+            reason=f"{number} {what} came faster than they could be written; they are in no row",
+            count=number,
+            details={"count": number},
+        )

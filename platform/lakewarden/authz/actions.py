@@ -21,6 +21,7 @@ class ServerAction(Enum):
     UPDATE_USERS = "update_users"
     DELETE_USERS = "delete_users"
     READ_GRANTS = "read_grants"
+    READ_AUDIT = "read_audit"
 
 
 class ProjectAction(Enum):
@@ -39,6 +40,7 @@ class ProjectAction(Enum):
     GET_TASKS = "get_project_tasks"
     CONTROL_TASKS = "control_project_tasks"
     READ_GRANTS = "read_grants"
+    READ_AUDIT = "read_audit"
 
 
 class RoleAction(Enum):
@@ -62,12 +64,14 @@ class WarehouseAction(Enum):
     ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"
     RENAME = "rename"
     DELETE = "delete"
+    FORCE_DROP = "force_drop"
     ACTIVATE = "activate"
     DEACTIVATE = "deactivate"
     UPDATE_STORAGE = "update_storage"
     UPDATE_STORAGE_CREDENTIAL = "update_storage_credential"
     SET_PROTECTION = "set_protection"
     SET_FORMAT_VERSION_POLICY = "set_format_version_policy"
+    LIST_DELETED_TABULARS = "list_deleted_tabulars"
     MODIFY_SOFT_DELETION = "modify_soft_deletion"
     GET_ENDPOINT_STATISTICS = "get_endpoint_statistics"
     GET_TASK_QUEUE_CONFIG = "get_task_queue_config"
@@ -90,6 +94,8 @@ class NamespaceAction(Enum):
     UPDATE_PROPERTIES = "update_properties"
     SET_PROTECTION = "set_protection"
     DELETE = "delete"
+    FORCE_DROP = "force_drop"
+    UNDROP = "undrop"
     MOVE = "move"
     ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"
     READ_GRANTS = "read_grants"
@@ -102,6 +108,8 @@ class TableAction(Enum):
     WRITE_DATA = "write_data"
     COMMIT = "commit"
     DROP = "drop"
+    FORCE_DROP = "force_drop"
+    UNDROP = "undrop"
     RENAME = "rename"
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"
@@ -115,6 +123,8 @@ class ViewAction(Enum):
     SELECT = "select"
     COMMIT = "commit"
     DROP = "drop"
+    FORCE_DROP = "force_drop"
+    UNDROP = "undrop"
     RENAME = "rename"
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"

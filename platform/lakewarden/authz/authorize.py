@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from lakewarden.authz.actions import Action, ObjectType
+from lakewarden.authz.actions import Action, ObjectType, UserAction
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Subject, T
-from lakewarden.authz.model import Privilege, is_allowed, wording
-from lakewarden.context import Refused, RequestContext
+from lakewarden.authz.model import REQUIRED, Privilege, is_allowed, wording
+from lakewarden.context import Allowed, Refused, RequestContext
 from lakewarden.errors import Forbidden, LakewardenError
 
 
@@ -44,13 +44,23 @@ def authorize(
     Forbidden when he sees it but may not do this.
     """
     _note(context, chain)
-    if is_allowed(action, held):
-        return Granted(target, context, held, tuple(chain))
     last, is_hidden = chain[-1], Privilege.SEE not in held
+    # a user is no object of a chain
+    is_user = isinstance(action, UserAction)
+    about = ("user", str(getattr(target, "id", last.id))) if is_user else (last.type.value, last.id)
+    if is_allowed(action, held):
+        noted = Allowed(action.value, *about, _project_of(chain), deciding(action, held))
+        context.trail.allowed.append(noted)
+        return Granted(target, context, held, tuple(chain))
     sentence = f"Not allowed: {action.value} on this {last.type.value} needs the privilege {wording(action)}"
     reason = f"{sentence}; answered as if it did not exist" if is_hidden else sentence
-    context.trail.refused = Refused(action.value, last.type.value, last.id, _project_of(chain), reason)
+    context.trail.refused = Refused(action.value, *about, _project_of(chain), reason)
     raise hidden if is_hidden else Forbidden(sentence)
+
+
+def deciding(action: Action, held: frozenset[Privilege]) -> tuple[str, ...]:
+    """Those of the privileges that the action needs which the caller holds."""
+    return tuple(sorted(each.value for alternatives in REQUIRED[action] for each in alternatives & held))
 
 
 def _note(context: RequestContext, chain: Sequence[ObjectRef]) -> None:

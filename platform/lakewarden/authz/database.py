@@ -17,20 +17,21 @@ class DatabaseAuthorizer:
     def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
         principals = [subject.principal, *subject.roles]
         types, ids = [ref.type.value for ref in chain], [ref.id for ref in chain]
-        granted: dict[str, set[Privilege]] = {}
-        managed: set[str] = set()
-        for identifier, name in fetch(_GRANTED, [principals, types, ids, EVERYBODY]):
+        granted: list[set[Privilege]] = [set() for _ in chain]
+        managed: set[int] = set()
+        for place, name in fetch(_GRANTED, [principals, types, ids, EVERYBODY]):
             if name == MANAGED_ACCESS:
-                managed.add(identifier)
+                managed.add(place)
             else:
-                granted.setdefault(identifier, set()).add(Privilege(name))
-        levels = [Level(ref.type, granted.get(ref.id, set()), managed=ref.id in managed) for ref in chain]
+                granted[place].add(Privilege(name))
+        levels = [Level(ref.type, granted[place], managed=place in managed) for place, ref in enumerate(chain)]
         held = effective(levels)
         if Privilege.SEE in held or chain[-1].type in _LEAVES:
             return held
         # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
         shown = -2 if chain[-1].type is ObjectType.ROLE else -1
-        if not fetch(_ANYTHING_IN, [principals, chain[shown].id]):
+        path = [ref.id for ref in chain[1:]][: len(chain) + shown]
+        if not path or not fetch(_ANYTHING_IN, [principals, path, path, path]):
             return held
         levels[shown] = Level(
             levels[shown].type, {*levels[shown].granted, Privilege.SEE}, managed=levels[shown].managed
@@ -51,10 +52,14 @@ SUBJECT = """
     )
 """
 _GRANTED = f"""{SUBJECT}
-    select c.id, g.privilege from unnest(%s::text[], %s::text[]) as c(type, id)
+    select c.number - 1, g.privilege from unnest(%s::text[], %s::text[]) with ordinality as c(type, id, number)
     join authz_grant g on g.object_type = c.type and g.object_id = c.id
     where g.principal_id in (select id from subject) or g.principal_id = %s
 """  # noqa: S608 text of our own
+# what lies in an object has ancestors that begin with its path: the first one behind it in the index tells
 _ANYTHING_IN = f"""{SUBJECT}
-    select 1 from subject s join authz_grant g on g.principal_id = s.id where %s = any(g.ancestors) limit 1
+    select 1 from subject s cross join lateral (
+        select g.ancestors from authz_grant g where g.principal_id = s.id and g.ancestors >= %s::text[]
+        order by g.ancestors limit 1
+    ) g where g.ancestors[:cardinality(%s::text[])] = %s::text[] limit 1
 """  # noqa: S608 text of our own

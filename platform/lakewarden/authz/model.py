@@ -57,7 +57,7 @@ IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
         _P.PROJECT_ADMIN: {_P.SECURITY_ADMIN, _P.DATA_ADMIN, _P.MODIFY},
         _P.SECURITY_ADMIN: {_P.ROLE_CREATOR, _P.MANAGE_GRANTS},
         _P.DATA_ADMIN: {_P.CREATE},
-        _P.ROLE_CREATOR: {_P.DESCRIBE},
+        _P.ROLE_CREATOR: {_P.SEE},
         _P.ADMIN: {_P.SEE},
     },
     _T.ROLE: {_P.OWNERSHIP: {_P.MANAGE_GRANTS}, _P.MANAGE_GRANTS: {_P.DESCRIBE}, _P.DESCRIBE: {_P.SEE}},
@@ -170,6 +170,7 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         RoleAction.READ,
         RoleAction.READ_ASSIGNMENTS,
         WarehouseAction.LIST_EVERYTHING,
+        WarehouseAction.LIST_DELETED_TABULARS,
         WarehouseAction.GET_ENDPOINT_STATISTICS,
         WarehouseAction.GET_TASK_QUEUE_CONFIG,
         WarehouseAction.GET_ALL_TASKS,
@@ -207,12 +208,15 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         NamespaceAction.UPDATE_PROPERTIES,
         NamespaceAction.SET_PROTECTION,
         NamespaceAction.DELETE,
+        NamespaceAction.UNDROP,
         TableAction.DROP,
+        TableAction.UNDROP,
         TableAction.RENAME,
         TableAction.SET_PROTECTION,
         TableAction.CONTROL_TASKS,
         ViewAction.COMMIT,
         ViewAction.DROP,
+        ViewAction.UNDROP,
         ViewAction.RENAME,
         ViewAction.SET_PROTECTION,
         ViewAction.CONTROL_TASKS,
@@ -240,8 +244,19 @@ REQUIRED: dict[Action, Needs] = {
     ProjectAction.RENAME: (frozenset({_P.MODIFY, _P.ADMIN}),),
     ProjectAction.DELETE: (frozenset({_P.PROJECT_ADMIN, _P.ADMIN}),),
     ProjectAction.READ_GRANTS: (frozenset({_P.MANAGE_GRANTS, _P.ADMIN}),),
+    ProjectAction.READ_AUDIT: (frozenset({_P.SECURITY_ADMIN, _P.ADMIN}),),
     WarehouseAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
     NamespaceAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
+    # who may only modify must not get round a protection, nor make final what others count on to restore
+    **dict.fromkeys(
+        (
+            WarehouseAction.FORCE_DROP,
+            NamespaceAction.FORCE_DROP,
+            TableAction.FORCE_DROP,
+            ViewAction.FORCE_DROP,
+        ),
+        (frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
+    ),
     NamespaceAction.MOVE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
 }
 
@@ -276,14 +291,15 @@ def effective(levels: Iterable[Level]) -> frozenset[Privilege]:
         managed = managed or level.managed
         passed = INHERITED.get(level.type, {})
         inherited = {passed[privilege] for privilege in held if privilege in passed}
-        held = _closure({*level.granted, *inherited}, _implications(level.type, managed=managed))
+        held = _closure({*level.granted, *inherited}, implications(level.type, managed=managed))
     return held
 
 
 _MANAGED = {**_OWNED, _P.OWNERSHIP: {_P.MODIFY, _P.CREATE}}
 
 
-def _implications(kind: ObjectType, *, managed: bool) -> Mapping[Privilege, set[Privilege]]:
+def implications(kind: ObjectType, *, managed: bool) -> Mapping[Privilege, set[Privilege]]:
+    """What each privilege amounts to on an object of the kind; `managed`: in an object of managed access."""
     return _MANAGED if managed and kind in {_T.NAMESPACE, _T.TABLE, _T.VIEW} else IMPLIES[kind]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lakewarden import config
 from lakewarden.config import Config, ConfigError
-from lakewarden.doctor import database, identity, local_storage, server, spark
+from lakewarden.doctor import database, identity, local_storage, openfga, server, spark
 from lakewarden.doctor.findings import Finding, fail, ok
 
 Check = Callable[[Config], Iterable[Finding]]
@@ -14,6 +14,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("storage", local_storage.examine),
     ("identity", identity.examine),
     ("database", database.examine),
+    ("OpenFGA", openfga.examine),
     ("spark", spark.examine),
 )
 

@@ -46,7 +46,7 @@ def _authorization(settings: Config) -> Finding:
             "is switched off (allow-all): whoever has a valid token may do everything",
             fix="unset LAKEWARDEN__AUTHORIZATION__BACKEND, or set it to database",
         )
-    return ok("authorization", f"grants are kept in the {backend}")
+    return ok("authorization", "is decided by " + ("OpenFGA" if backend == "openfga" else "the database"))
 
 
 def _base_uri(address: str) -> Finding:

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from psycopg.types.json import Jsonb
 
+from lakewarden.audit.entries import user_agent_of
 from lakewarden.context import RequestContext
 from lakewarden.idempotency.records import remember
 from lakewarden.ids import new_id
@@ -32,12 +33,15 @@ def record(change: Change, context: RequestContext) -> None:
         raise transaction.TransactionManagementError(f"{change.type} was recorded outside its transaction")
     remember(context, object_type=change.object_type, object_id=change.object_id, data=change.data)
     actor, data = context.actor.id, Jsonb(change.data)
-    audited = [actor, change.type, change.object_type, change.object_id, change.project_id]
+    audited = [
+        *(actor, context.actor.assumed_role or "", change.type),
+        *(change.object_type, change.object_id, change.project_id),
+    ]
     told = [new_id(), change.type, change.project_id, change.object_type, change.object_id]
     execute(
         _RECORD,
         [
-            *(*audited, context.request_id, context.user_agent[:256].replace("\x00", ""), data),
+            *(*audited, context.request_id, user_agent_of(context.user_agent), data),
             *(*told, actor, context.request_id, data),
         ],
     )
@@ -45,9 +49,9 @@ def record(change: Change, context: RequestContext) -> None:
 
 _RECORD = """
     with audited as (
-        insert into audit_entry (at, actor, action, object_type, object_id, project_id, outcome, request_id,
-                                 user_agent, details)
-        values (now(), %s, %s, %s, %s, %s, 'done', %s, %s, %s)
+        insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
+                                 request_id, user_agent, details)
+        values (now(), %s, %s, %s, %s, %s, %s, 'done', %s, %s, %s)
     )
     insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
     values (now(), %s, %s, %s, %s, %s, %s, %s, %s)

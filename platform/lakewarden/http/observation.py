@@ -1,4 +1,4 @@
-"""Looks at each of Django's answers when it is done: counts the call, and notes a refusal for the audit."""
+"""Looks at each of Django's answers when it is done: counts the call, and notes its decisions for the audit."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,11 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
-from lakewarden.audit.refusals import ANONYMOUS, MAX_OBJECT, PENDING, Refusal
+from lakewarden import config
+from lakewarden.audit import decisions
+from lakewarden.audit.decisions import DECISIONS, Group
+from lakewarden.audit.entries import MAX_TEXT, MAX_USER_AGENT
+from lakewarden.audit.refusals import ANONYMOUS, PENDING, Refusal
 from lakewarden.context import Refused, RequestContext
 from lakewarden.errors import Forbidden, NotAuthorized, NotFound
 from lakewarden.http.errors import RenderedError
@@ -46,28 +50,40 @@ def template(method: str, route: str) -> str:
 
 def _observe(request: HttpRequest, response: HttpResponse, route: str) -> None:
     context: RequestContext | None = request.META.get(CONTEXT)
-    if context is not None and context.trail.project_id is not None:
-        warehouse = UUID(context.trail.warehouse_id) if context.trail.warehouse_id else None
-        COUNTS.add(route, response.status_code, project_id=context.trail.project_id, warehouse_id=warehouse)
-    if isinstance(response, RenderedError):
+    if context is not None:
+        if context.trail.project_id is not None:
+            warehouse = UUID(context.trail.warehouse_id) if context.trail.warehouse_id else None
+            COUNTS.add(route, response.status_code, project_id=context.trail.project_id, warehouse_id=warehouse)
+        if decisions.are_recorded():
+            _note_allowed(context)
+    if isinstance(response, RenderedError) and config.current().audit.decisions != "none":
         refusal = _refusal(request, response, context, route)
         if refusal is not None:
             PENDING.add(refusal)
 
 
+def _note_allowed(context: RequestContext) -> None:
+    actor = context.actor
+    for allowed in context.trail.allowed:
+        about = (allowed.action, allowed.object_type, allowed.object_id)
+        key = (actor.id, actor.assumed_role, *about, context.user_agent[:MAX_USER_AGENT])
+        if not DECISIONS.again(key):
+            DECISIONS.add(key, Group(allowed, context.request_id))
+
+
 def _refusal(
     request: HttpRequest, response: RenderedError, context: RequestContext | None, route: str
 ) -> Refusal | None:
-    """What the audit is told: a 401, a 403, or a 404 that hides an object; None for any other answer."""
+    """What the audit is told: a 401, a 403, an answer that hides an object; None for any other."""
     if isinstance(response.error, NotAuthorized) and context is None:
         refused = None
-    elif context is None or not isinstance(response.error, Forbidden | NotFound):
+    elif context is None or not (isinstance(response.error, Forbidden | NotFound) or context.trail.refused):
         return None
     else:
         refused = context.trail.refused
         if refused is None and isinstance(response.error, NotFound):
             return None
-    path = request.path[:MAX_OBJECT]
+    path = request.path[:MAX_TEXT]
     project_id = context.trail.project_id if context else None
     told = refused or Refused(route, "request", path, project_id, response.error.message)
     return Refusal(
@@ -79,7 +95,8 @@ def _refusal(
         project_id=told.project_id,
         reason=told.reason,
         request_id=response["X-Request-Id"],
-        user_agent=request.headers.get("user-agent", ""),
+        user_agent=request.headers.get("user-agent", "")[:MAX_USER_AGENT],
         asked=f"{request.method} {path}",
+        assumed_role=(context.actor.assumed_role or "") if context else "",
         source=request.META.get("REMOTE_ADDR", ""),
     )

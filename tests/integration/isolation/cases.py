@@ -184,6 +184,8 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/openapi.yaml": [OPEN],
     f"POST {_M}/bootstrap": [Case({"accept-terms-of-use": True}, open=True, owner=())],
     f"GET {_M}/whoami": [OPEN],
+    f"GET {_M}/audit": [Case(), Case(query="object-id={table_id}"), Case(query="actor={user}&pageSize=1")],
+    f"GET {_M}/server/audit": [OPERATORS, Case(query="project-id={project}", owner=(403,))],
     f"GET {_M}/grants/grantable-privileges": [OPEN],
     f"GET {_M}/project-list": [OPEN],
     f"GET {_M}/user": [OPERATORS],
@@ -312,7 +314,26 @@ _MANAGEMENT: dict[str, list[Case]] = {
 
 def management() -> dict[str, list[Case]]:
     """By their longer addresses; each is also served without `/v1`."""
-    return _MANAGEMENT | _permissions()
+    return _MANAGEMENT | _permissions() | _explanations()
+
+
+def _explanations() -> dict[str, list[Case]]:
+    told: dict[str, list[Case]] = {}
+    for kind, place in {**_PLACES, "role": _M + "/role/{role_id}"}.items():
+        if kind == "server":
+            told[f"GET {place}/explanation"] = [Case(query="action=create_project", open=True, owner=())]
+            told[f"GET {place}/who-may"] = [Case(query="action=create_project", owner=(403,))]
+            continue
+        action = "action=read" if kind == "role" else "action=get_metadata"
+        told[f"GET {place}/explanation"] = [
+            Case(query=action),
+            Case(query=f"{action}&principalUser={{user}}"),
+            Case(query=f"{action}&principalRole={{role}}"),
+        ]
+        told[f"GET {place}/who-may"] = [Case(query=action), Case(query=f"{action}&expand=true&pageSize=1")]
+    foreign = Case(query="action=use&principalRole={role}", path=f"{_OWN_W}/explanation", owner=())
+    told[f"GET {_W}/explanation"].append(foreign)
+    return told
 
 
 def _permissions() -> dict[str, list[Case]]:

@@ -18,7 +18,7 @@ from tests.servers.asgi_client import AsgiClient
 
 
 @contextmanager
-def _application(blocker: DjangoDbBlocker) -> Iterator[AsgiClient]:
+def application(blocker: DjangoDbBlocker) -> Iterator[AsgiClient]:
     """The application with the tests' identity provider."""
     with blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         stub = TokenRoles()
@@ -27,7 +27,7 @@ def _application(blocker: DjangoDbBlocker) -> Iterator[AsgiClient]:
         yield AsgiClient()
 
 
-def _built(client: AsgiClient, directory: Path) -> World:
+def built(client: AsgiClient, directory: Path) -> World:
     """A world in a database that holds nothing else."""
     with connection.cursor() as cursor:
         names = set(connection.introspection.table_names(cursor)) - {"django_migrations"}
@@ -45,13 +45,13 @@ _shared: list[World] = []
 def world(
     database_url: str, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
-    with _application(django_db_blocker) as client:
+    with application(django_db_blocker) as client:
         if not (_shared and _shared[0].is_there()):
-            _shared[:] = [_built(client, tmp_path_factory.mktemp("world"))]
+            _shared[:] = [built(client, tmp_path_factory.mktemp("world"))]
         yield _shared[0]
 
 
 @pytest.fixture
 def fresh_world(database_url: str, django_db_blocker: DjangoDbBlocker, tmp_path: Path) -> Iterator[World]:
-    with _application(django_db_blocker) as client:
-        yield _built(client, tmp_path)
+    with application(django_db_blocker) as client:
+        yield built(client, tmp_path)

@@ -1,4 +1,4 @@
-"""Every refusal leaves an audit row: who, what, which object, why; written later, and never with a secret in it."""
+"""Every decision leaves an audit row: who, what, which object, why; written later, and never with a secret in it."""
 
 import json
 from dataclasses import replace
@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from lakewarden import config
 from lakewarden.audit import refusals
+from lakewarden.audit.decisions import DECISIONS, Decisions, Group, Key
 from lakewarden.audit.models import AuditEntry
 from lakewarden.audit.refusals import PENDING, Pending, Refusal
+from lakewarden.authz.decisions import KNOWN
+from lakewarden.context import Allowed
 from tenants.models import Warehouse
 from tests.integration.conftest import Grant
 from tests.servers.asgi_client import AsgiClient
@@ -22,11 +26,18 @@ HEADERS = {"x-request-id": "trace-7", "user-agent": "Agent/1 " + "ü".encode().d
 def nothing_pending(warehouse: Warehouse) -> None:
     AuditEntry.objects.all().delete()
     PENDING.take()
+    DECISIONS.take()
 
 
 def written() -> list[AuditEntry]:
+    """The refusals."""
     refusals.flush()
-    return list(AuditEntry.objects.exclude(outcome="done").order_by("at", "id"))
+    return list(AuditEntry.objects.exclude(outcome__in=["done", "allowed"]).order_by("at", "id"))
+
+
+def allowed() -> list[AuditEntry]:
+    refusals.flush()
+    return list(AuditEntry.objects.filter(outcome="allowed").order_by("at", "id"))
 
 
 def test_a_hidden_object_is_audited_in_its_project(stranger: AsgiClient, warehouse: Warehouse) -> None:
@@ -73,10 +84,89 @@ def test_what_is_really_missing_is_no_refusal(stranger: AsgiClient, path: str) -
     assert written() == []
 
 
-def test_what_is_allowed_is_no_refusal(admin: AsgiClient, warehouse: Warehouse) -> None:
-    assert admin.get(f"/management/v1/warehouse/{warehouse.id}").status == 200
+def test_what_is_allowed_is_a_decision_too(admin: AsgiClient, warehouse: Warehouse) -> None:
+    assert admin.get(f"/management/v1/warehouse/{warehouse.id}", headers=HEADERS).status == 200
     assert admin.post("/management/v1/project", {}).status == 400
+    (row,) = allowed()
+    assert (row.actor, row.action, row.assumed_role) == ("oidc~admin", "get_metadata", "")
+    assert (row.object_type, row.object_id, row.project_id) == ("warehouse", str(warehouse.id), warehouse.project_id)
+    assert (row.request_id, row.count, row.reason) == ("trace-7", 1, "")
+    assert row.details == {"privileges": ["see"]}
+    assert row.user_agent.startswith("Agent/1 ")
+    assert len(row.user_agent.encode()) <= 256
     assert written() == []
+
+
+def test_equal_decisions_are_one_row_with_their_number(admin: AsgiClient, warehouse: Warehouse) -> None:
+    for _ in range(5):
+        admin.get(f"/management/v1/warehouse/{warehouse.id}")
+    (row,) = allowed()
+    assert row.count == 5
+
+
+def test_hot_reads_are_recorded_as_those_of_django(engine: AsgiClient, warehouse: Warehouse) -> None:
+    base = f"/catalog/v1/{warehouse.id}/namespaces"
+    assert engine.post(base, {"namespace": ["a"]}).status == 200
+    schema = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "x", "required": False, "type": "int"}]}
+    assert engine.post(f"{base}/a/tables", {"name": "t", "schema": schema}).status == 200
+    paths = [base, f"{base}/a", f"{base}/a/tables", f"{base}/a/tables/t", "/catalog/v1/config?warehouse=lake"]
+    told = {}
+    for attempt in ("django", "hot"):
+        refusals.flush()
+        AuditEntry.objects.all().delete()
+        if attempt == "django":
+            KNOWN.clear()
+        for path in paths:
+            assert engine.get(path, headers=HEADERS).status == 200
+        fields = ("actor", "action", "object_type", "object_id", "project_id", "request_id", "user_agent", "details")
+        told[attempt] = {str([getattr(row, name) for name in fields]) for row in allowed()}
+    assert len(told["hot"]) == len(paths)
+    assert told["hot"] <= told["django"]
+
+
+def test_a_change_and_its_decision_carry_the_role_that_was_assumed(
+    client: AsgiClient, admin: AsgiClient, warehouse: Warehouse
+) -> None:
+    role = admin.post("/management/v1/role", {"name": "ops"}).json()["id"]
+    bob = client.as_user("bob")
+    assert bob.post("/management/v1/user", {}).status == 201
+    assert admin.post(f"/management/v1/role/{role}/members", {"members": [{"user": "oidc~bob"}]}).status == 204
+    grant = {"writes": [{"privilege": "modify", "principal": {"role": role}}]}
+    assert admin.post(f"/management/v1/warehouse/{warehouse.id}/grants", grant).status == 204
+    renamed = f"/management/v1/warehouse/{warehouse.id}/rename"
+    assert bob.post(renamed, {"new-name": "pond"}, headers={"x-assume-role": role}).status == 200
+    refused = f"/management/v1/warehouse/{warehouse.id}/grants"
+    assert bob.get(refused, headers={"x-assume-role": role}).status == 403
+    refusals.flush()
+    rows = AuditEntry.objects.filter(actor="oidc~bob", object_id=str(warehouse.id)).exclude(assumed_role="")
+    assert {(row.outcome, row.assumed_role) for row in rows} == {("done", role), ("allowed", role), ("denied", role)}
+
+
+def test_a_decision_about_a_user_names_him(admin: AsgiClient, stranger: AsgiClient) -> None:
+    assert stranger.get("/management/v1/whoami").status == 200
+    assert admin.get("/management/v1/user/oidc~stranger").status == 200
+    assert stranger.get("/management/v1/user/oidc~admin").status == 404
+    (denied,) = written()
+    assert (denied.object_type, denied.object_id, denied.project_id) == ("user", "oidc~admin", None)
+    assert ("user", "oidc~stranger") in {(row.object_type, row.object_id) for row in allowed()}
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [("all", {"allowed", "denied", "unauthenticated"}), ("denied", {"denied", "unauthenticated"}), ("none", set())],
+)
+def test_the_setting_says_what_is_recorded(
+    admin: AsgiClient, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, setting: str, expected: set[str]
+) -> None:
+    now, stranger = config.current(), admin.as_user("stranger")
+    audit = now.audit.model_copy(update={"decisions": setting})
+    monkeypatch.setattr(config, "current", lambda: now.model_copy(update={"audit": audit}))
+    for caller in (admin, stranger, admin.as_user(SECRET)):
+        caller.get(f"/management/v1/warehouse/{warehouse.id}")
+    assert admin.post(f"/management/v1/warehouse/{warehouse.id}/rename", {"new-name": "sea"}).status == 200
+    refusals.flush()
+    found = set(AuditEntry.objects.values_list("outcome", flat=True))
+    assert found == {*expected, "done"}
 
 
 def test_a_bad_token_is_audited_without_the_token(client: AsgiClient, warehouse: Warehouse) -> None:
@@ -126,18 +216,40 @@ def _refusal() -> Refusal:
     )
 
 
+def _key(object_id: str) -> Key:
+    return ("oidc~eve", None, "get_metadata", "table", object_id, "")
+
+
+def _group(object_id: str) -> Group:
+    return Group(Allowed("get_metadata", "table", object_id, "p", ()), "r")
+
+
 def test_what_is_lost_is_a_row_of_its_own(database: None) -> None:
-    pending = Pending(capacity=1)
-    for _ in range(4):
+    pending, decisions = Pending(capacity=1), Decisions(capacity=1)
+    for number in range(4):
         pending.add(_refusal())
-    refusals.flush(pending)
-    lost = AuditEntry.objects.get(outcome="lost")
-    assert lost.details == {"count": 3}
+        decisions.add(_key(f"t{number}"), _group(f"t{number}"))
+    refusals.flush(pending, decisions)
+    lost = AuditEntry.objects.filter(outcome="lost").order_by("action")
+    assert [(row.action, row.project_id, row.count) for row in lost] == [
+        ("loseDecisions", "p", 3),
+        ("loseRefusals", None, 3),
+    ]
     assert AuditEntry.objects.filter(outcome="denied").count() == 1
+    assert AuditEntry.objects.filter(outcome="allowed").count() == 1
 
 
-def test_a_database_that_is_down_keeps_the_refusals(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    pending = Pending(capacity=2)
+def test_many_decisions_at_once_are_all_written(database: None) -> None:
+    decisions = Decisions()
+    for number in range(4500):
+        decisions.add(_key(f"t{number}"), _group(f"t{number}"))
+    refusals.flush(Pending(), decisions)
+    assert AuditEntry.objects.filter(outcome="allowed").values("object_id").distinct().count() == 4500
+
+
+def test_a_database_that_is_down_keeps_all(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    pending, decisions = Pending(capacity=2), Decisions()
+    decisions.add(_key("t"), _group("t"))
     for action in ("read", "drop", "rename"):
         pending.add(replace(_refusal(), action=action))
 
@@ -145,8 +257,10 @@ def test_a_database_that_is_down_keeps_the_refusals(database: None, monkeypatch:
         raise OperationalError("the connection is lost")
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(AuditEntry.objects), "bulk_create", down)
+        patched.setattr(refusals, "write", down)
         with pytest.raises(OperationalError):
-            refusals.flush(pending)
-    refusals.flush(pending)
-    assert sorted(AuditEntry.objects.values_list("action", flat=True)) == ["drop", "loseRefusals", "read"]
+            refusals.flush(pending, decisions)
+    decisions.add(_key("t"), _group("t"))
+    refusals.flush(pending, decisions)
+    found = AuditEntry.objects.order_by("action").values_list("action", "count")
+    assert list(found) == [("drop", 1), ("get_metadata", 2), ("loseRefusals", 1), ("read", 1)]

@@ -66,6 +66,11 @@ def forget_object(ref: ObjectRef) -> None:
     _change(_FORGET_OBJECT, {"type": ref.type.value, "id": ref.id})
 
 
+def forget_objects(kind: ObjectType, ids: Sequence[str]) -> None:
+    """As `forget_object`, of many of one kind."""
+    _change(_FORGET_OBJECTS, {"type": kind.value, "ids": list(ids)})
+
+
 def forget_principal(principal: PrincipalId) -> set[str | None]:
     """Remove everything granted to a user or role that is gone; returns the projects it was in (None: the server)."""
     return {project_id for (project_id,) in _change(_FORGET_PRINCIPAL, {"principal": principal})}
@@ -136,6 +141,11 @@ _REMOVE = f"""
 _FORGET_OBJECT = f"""
     with gone as (
         delete from authz_grant where object_type = %(type)s and object_id = %(id)s
+    {_GONE}
+"""  # noqa: S608 text of our own
+_FORGET_OBJECTS = f"""
+    with gone as (
+        delete from authz_grant where object_type = %(type)s and object_id = any(%(ids)s::text[])
     {_GONE}
 """  # noqa: S608 text of our own
 _FORGET_PRINCIPAL = f"""

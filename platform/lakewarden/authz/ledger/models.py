@@ -30,6 +30,11 @@ class Grant(models.Model):
         indexes = [
             models.Index(fields=["object_type", "object_id"], name="authz_grant_object"),
             models.Index(fields=["project_id", "object_type"], name="authz_grant_project"),
+            models.Index(
+                fields=["principal_id", "ancestors", "object_type"],
+                include=["object_id", "privilege"],
+                name="authz_grant_within",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,65 @@
+"""Reads the audit back, newest first, by pages: `management.audit`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from django.db.models import Max, Q, QuerySet
+
+from lakewarden.audit.models import AuditEntry
+from lakewarden.errors import BadRequest
+from lakewarden.paging import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`equal` maps columns to what they must be; `start` is included, `end` is not."""
+
+    equal: Mapping[str, str] = field(default_factory=dict)
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+def of_project(project_id: str, wanted: Wanted, page: Page) -> tuple[list[AuditEntry], str | None]:
+    """One page of a project's entries, and the key behind which the next one starts. Raises BadRequest for its key.
+
+    A project that got the id of a deleted one is shown nothing of that one.
+    """
+    found = AuditEntry.objects.filter(project_id=project_id)
+    made = AuditEntry.objects.filter(
+        object_id=project_id, object_type="project", action="createProject", outcome="done"
+    ).aggregate(at=Max("at"))
+    if made["at"] is not None:
+        found = found.filter(at__gte=made["at"])
+    return _page(found, wanted, page)
+
+
+def of_server(wanted: Wanted, page: Page, *, only_its_own: bool) -> tuple[list[AuditEntry], str | None]:
+    """As `of_project`, of all projects and of none; `only_its_own`: of none."""
+    found = AuditEntry.objects.filter(project_id=None) if only_its_own else AuditEntry.objects.all()
+    return _page(found, wanted, page)
+
+
+def _page(found: QuerySet[AuditEntry], wanted: Wanted, page: Page) -> tuple[list[AuditEntry], str | None]:
+    found = found.filter(**wanted.equal)
+    if wanted.start is not None:
+        found = found.filter(at__gte=wanted.start)
+    if wanted.end is not None:
+        found = found.filter(at__lt=wanted.end)
+    if page.after is not None:
+        at, number = _place(page.after)
+        # the first condition, which the second implies, is what days and indexes are chosen by
+        found = found.filter(at__lte=at).filter(Q(at__lt=at) | Q(id__lt=number))
+    entries = list(found.order_by("-at", "-id")[: page.limit])
+    return page.cut([(entry, f"{entry.at.isoformat()} {entry.id}") for entry in entries])
+
+
+def _place(key: str) -> tuple[datetime, int]:
+    at, _, number = key.partition(" ")
+    try:
+        place = datetime.fromisoformat(at).astimezone(UTC), int(number)
+    except (ValueError, OverflowError):
+        raise BadRequest("Invalid pageToken: it is none of this list's") from None
+    if not 0 <= place[1] < 2**63:
+        raise BadRequest("Invalid pageToken: it is none of this list's")
+    return place

@@ -1,0 +1,25 @@
+"""The hourly task of `lakewarden work` that keeps the audit's partitions; `apps` makes it known."""
+
+import logging
+from datetime import UTC, datetime
+
+from django.db import close_old_connections
+from procrastinate.contrib.django import app
+
+from lakewarden import config
+from lakewarden.audit import partitions
+
+logger = logging.getLogger(__name__)
+
+
+@app.periodic(cron="7 * * * *")
+@app.task(name="keep_audit_partitions", queue="housekeeping", queueing_lock="keep_audit_partitions", pass_context=False)
+def keep_audit_partitions(timestamp: int) -> int:
+    """Runs each hour (`timestamp`, seconds since 1970); returns how many days past their retention are gone."""
+    close_old_connections()  # a worker's thread has its own, which may have died since the last hour
+    now = datetime.fromtimestamp(timestamp, UTC)
+    made = partitions.provide(now)
+    gone = partitions.retire(now, retention_days=config.current().audit.retention_days)
+    if made or gone:
+        logger.info("the audit has partitions for %d more days; %d old days are gone", len(made), len(gone))
+    return len(gone)

@@ -1,0 +1,180 @@
+"""Why somebody may or may not do something: the shortest way from a grant to what the action needs. Pure.
+
+`tenants.services.explanations` gathers the facts; here the model is replayed on them, step by step.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+from lakewarden.authz.actions import Action, ObjectType
+from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.model import INHERITED, REQUIRED, Level, Needs, Privilege, effective, implications
+from lakewarden.context import PrincipalId
+
+Path = tuple[PrincipalId, ...]
+"""The roles that lie between somebody and a principal who counts for him; the principal itself is the last."""
+
+_LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One grant as it is in the ledger."""
+
+    ref: ObjectRef
+    principal: PrincipalId
+    privilege: Privilege
+    granted_by: PrincipalId
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an object, the last of `chain` (server first), by the principal that it was granted to.
+
+    `granted` is on the objects of the chain, `below` on anything in `shown(chain)`; `managed` have managed access.
+    """
+
+    chain: tuple[ObjectRef, ...]
+    granted: Mapping[PrincipalId, Sequence[Given]] = field(default_factory=dict)
+    below: Mapping[PrincipalId, Given] = field(default_factory=dict)
+    managed: frozenset[ObjectRef] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What follows from the step before: by implication on the same object, or passed on to the next one."""
+
+    privilege: Privilege
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """How `privilege` on the object comes about: a grant, the roles that lead to its holder, what follows from it."""
+
+    privilege: Privilege
+    grant: Given
+    through: Path
+    then: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`because` has a reason for each need that is met; of each set in `missing` nothing is held.
+
+    `managed` is the object whose managed access alone keeps an owner from what is missing.
+    """
+
+    action: Action
+    because: tuple[Reason, ...]
+    missing: Needs
+    managed: ObjectRef | None = None
+
+    @property
+    def allowed(self) -> bool:
+        return not self.missing
+
+
+def shown(chain: Sequence[ObjectRef]) -> ObjectRef | None:
+    """The object that a right on anything in it lets its holder see; None where nothing lies in the last of `chain`.
+
+    A role is seen by whoever sees its project.
+    """
+    kind = chain[-1].type
+    if kind is ObjectType.SERVER or kind in _LEAVES:
+        return None
+    return chain[-2] if kind is ObjectType.ROLE else chain[-1]
+
+
+def is_helped_from_below(action: Action, chain: Sequence[ObjectRef]) -> bool:
+    """Whether a right on something in `shown(chain)` is part of what the action needs."""
+    seen = shown(chain)
+    held = effective([Level(ref.type, {Privilege.SEE} if ref == seen else ()) for ref in chain])
+    return any(not held.isdisjoint(alternatives) for alternatives in REQUIRED[action])
+
+
+def reach(
+    start: Mapping[PrincipalId, Path], roles_of: Mapping[PrincipalId, Sequence[PrincipalId]]
+) -> dict[PrincipalId, Path]:
+    """Everybody who counts for the ones of `start`, with the fewest roles between; `roles_of` are direct memberships.
+
+    The paths of `start` hold one role at most: one that somebody has by his token, or that he acts as.
+    """
+    reached = dict(start)
+    waiting = deque(sorted(start, key=lambda principal: (len(start[principal]), principal)))
+    while waiting:
+        member = waiting.popleft()
+        for role in roles_of.get(member, ()):
+            if role not in reached:
+                reached[role] = (*reached[member], role)
+                waiting.append(role)
+    return reached
+
+
+def explain(action: Action, facts: Facts, reached: Mapping[PrincipalId, Path]) -> Explanation:
+    """Whether those of `reached` together may do the action on the last object, and why."""
+    because, missing = _answers(action, facts, reached)
+    managed = None
+    if missing and facts.managed:
+        _, without = _answers(action, Facts(facts.chain, facts.granted, facts.below), reached)
+        managed = next(ref for ref in facts.chain if ref in facts.managed) if without != missing else None
+    return Explanation(action, because, missing, managed)
+
+
+def _answers(action: Action, facts: Facts, reached: Mapping[PrincipalId, Path]) -> tuple[tuple[Reason, ...], Needs]:
+    held = _held(facts, reached)
+    because: list[Reason] = []
+    missing: list[frozenset[Privilege]] = []
+    for alternatives in REQUIRED[action]:
+        met = [reason for privilege, reason in held.items() if privilege in alternatives]
+        if met:
+            because.append(met[0])
+        else:
+            missing.append(alternatives)
+    return tuple(because), tuple(missing)
+
+
+def _held(facts: Facts, reached: Mapping[PrincipalId, Path]) -> dict[Privilege, Reason]:
+    """All that is held on the last object, each with its shortest reason, the shortest of all first."""
+    last, order = len(facts.chain) - 1, count()
+    known: dict[tuple[int, Privilege], Reason] = {}
+    waiting: list[tuple[int, int, int, Reason]] = []
+    for level, reason in _sources(facts, reached):
+        heappush(waiting, (len(reason.through) + len(reason.then), next(order), level, reason))
+    while waiting:
+        length, _, level, reason = heappop(waiting)
+        if (level, reason.privilege) in known:
+            continue
+        known[level, reason.privilege] = reason
+        for onto, privilege in _following(facts, level, reason.privilege):
+            step = Step(privilege, facts.chain[onto])
+            further = Reason(privilege, reason.grant, reason.through, (*reason.then, step))
+            heappush(waiting, (length + 1, next(order), onto, further))
+    return {privilege: reason for (level, privilege), reason in known.items() if level == last}
+
+
+def _sources(facts: Facts, reached: Mapping[PrincipalId, Path]) -> Iterator[tuple[int, Reason]]:
+    """The grants that count, the nearest to the last object first, each with the place of its object."""
+    places = {ref: place for place, ref in enumerate(facts.chain)}
+    grants = [given for principal in reached for given in facts.granted.get(principal, ())]
+    for given in sorted(grants, key=lambda each: (-places[each.ref], each.privilege, each.principal)):
+        yield places[given.ref], Reason(given.privilege, given, reached[given.principal], ())
+    seen = shown(facts.chain)
+    for principal in sorted(reached):
+        if seen is not None and principal in facts.below:
+            step = Step(Privilege.SEE, seen)
+            yield places[seen], Reason(Privilege.SEE, facts.below[principal], reached[principal], (step,))
+
+
+def _following(facts: Facts, level: int, privilege: Privilege) -> Iterator[tuple[int, Privilege]]:
+    """What the privilege on the object at `level` gives at once, there and on the next one."""
+    managed = not facts.managed.isdisjoint(facts.chain[: level + 1])
+    for implied in sorted(implications(facts.chain[level].type, managed=managed).get(privilege, ())):
+        yield level, implied
+    if level + 1 < len(facts.chain):
+        passed = INHERITED.get(facts.chain[level + 1].type, {}).get(privilege)
+        if passed is not None:
+            yield level + 1, passed

@@ -1,0 +1,102 @@
+"""The authorizer that asks OpenFGA: what is granted lies there, what lies in what is told with each question."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.ledger import changes, reach
+from lakewarden.authz.ledger.members import role_principal
+from lakewarden.authz.model import Level, Privilege, effective
+from lakewarden.authz.openfga import drain, store
+from lakewarden.authz.openfga.client import MOST_CONTEXTUAL, OpenFga
+from lakewarden.authz.openfga.language import ASSIGNEE, privileges_of
+from lakewarden.authz.openfga.tuples import RelationTuple, asked_as, id_of, object_of, parents_of
+from lakewarden.config import OpenFgaConfig
+from lakewarden.context import PrincipalId
+
+_LEAVES: Final = {ObjectType.TABLE, ObjectType.VIEW}
+_MOST_SETTLED_S: Final = 5.0
+"""What a question waits at most for changes that somebody made before it."""
+
+
+class OpenFgaAuthorizer:
+    """One for the process; all threads may ask it."""
+
+    def __init__(self, settings: OpenFgaConfig) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._asked: tuple[str, OpenFga] | None = None
+        self._drain = drain.Drain(lambda: self._client(store.standing(settings)), patience_s=settings.timeout_s)
+        changes.follow(self.settle)
+
+    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+        """See `Authorizer.privileges`. Changes that the caller's own open transaction has made do not count yet."""
+        client = self.settle()
+        user, roles = asked_as(subject)
+        target, parents = chain[-1], parents_of(chain)
+        asked = [privilege.value for privilege in privileges_of(target.type) if privilege is not Privilege.SEE]
+        granted: set[Privilege] = set()
+        # each right comes from one grant, so that roles may be told in several questions
+        for some in _parts(roles, MOST_CONTEXTUAL - len(parents)):
+            names = client.held(user, asked, object_of(target), context=[*parents, *some])
+            granted |= {Privilege(name) for name in names}
+        held = effective([Level(target.type, granted, managed=True)])
+        if Privilege.SEE in held or target.type in _LEAVES:
+            return held
+        # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
+        shown = chain[-2] if target.type is ObjectType.ROLE else target
+        if not reach.anything_in(_principals(client, subject), shown.id):
+            return held
+        seen = effective([Level(shown.type, {Privilege.SEE}), *([Level(target.type)] if shown is not target else [])])
+        return held | seen
+
+    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+        """See `Authorizer.principals`."""
+        return _principals(self.settle(), subject)
+
+    def settle(self) -> OpenFga:
+        """The client of the store, which has been told all changes that are committed. Raises Unavailable."""
+        known = store.standing(self._settings)
+        client = self._client(known)
+        if known is not None and known.is_pending:
+            self._drain.settle(within_s=_MOST_SETTLED_S)
+        return client
+
+    def close(self) -> None:
+        """Give back all connections; it may be asked again."""
+        self._drain.close()
+        with self._lock:
+            if self._asked is not None:
+                self._asked[1].close()
+                self._asked = None
+
+    def _client(self, known: store.Standing | None) -> OpenFga:
+        """Kept for as long as the store is the one in use; a newer model in it is not asked, as we know ours."""
+        with self._lock:
+            if self._asked is None or known is None or not known.is_filled or known.store_id != self._asked[0]:
+                found = store.current(self._settings)
+                self._asked = found.id, OpenFga(self._settings, found)
+            return self._asked[1]
+
+
+def _principals(client: OpenFga, subject: Subject) -> list[PrincipalId]:
+    """The subject and all roles that it has, each once."""
+    found = _listed(client, subject, ASSIGNEE, ObjectType.ROLE)
+    return list(dict.fromkeys([subject.principal, *subject.roles, *map(role_principal, found)]))
+
+
+def _listed(client: OpenFga, subject: Subject, relation: str, kind: ObjectType) -> Iterator[str]:
+    user, roles = asked_as(subject)
+    for some in _parts(roles, MOST_CONTEXTUAL):
+        for name in client.objects(user, relation, kind.value, context=some):
+            identifier = id_of(name)
+            if identifier is not None:
+                yield identifier
+
+
+def _parts(roles: list[RelationTuple], size: int) -> Iterator[list[RelationTuple]]:
+    """All of them, `size` at a time; one empty part when there are none."""
+    for start in range(0, max(len(roles), 1), size):
+        yield roles[start : start + size]

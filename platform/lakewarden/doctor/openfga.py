@@ -1,0 +1,74 @@
+"""OpenFGA, where it decides: reachable with our key, its store and model at this version, no change left behind."""
+
+from collections.abc import Iterator
+
+import psycopg
+
+from lakewarden.config import Config
+from lakewarden.doctor.findings import Finding, fail, ok, warn
+
+_NAME = "OpenFGA"
+_STALE_AFTER = 1000
+
+
+def examine(settings: Config) -> Iterator[Finding]:
+    if settings.authorization.backend != "openfga" or settings.database.url is None:
+        return
+    try:
+        row, waiting = _known(settings)
+    except psycopg.Error:
+        return  # the database's own findings say why
+    yield from _store(settings, row)
+    if row is not None and waiting > _STALE_AFTER:
+        yield warn(
+            _NAME,
+            f"{waiting} changes of rights have not reached it yet",
+            fix="run `lakewarden work`, and look at its log",
+        )
+
+
+def _known(settings: Config) -> tuple[tuple[str, str, str, bool] | None, int]:
+    """The row of our store (its id, the model's id and hash, whether it is filled), and how many changes wait."""
+    assert settings.database.url is not None  # noqa: S101 examined by the caller
+    with psycopg.connect(
+        settings.database.url.get_secret_value(), connect_timeout=settings.database.connect_timeout_s, autocommit=True
+    ) as connection:
+        row = connection.execute(_STORE, [settings.openfga.store]).fetchone()
+        counted = connection.execute("select count(*) from authz_change").fetchone()
+    return row, counted[0] if counted else 0
+
+
+def _store(settings: Config, row: tuple[str, str, str, bool] | None) -> Iterator[Finding]:
+    import django  # noqa: PLC0415 only for those who use OpenFGA
+
+    django.setup()
+    from lakewarden.authz.openfga import client, language  # noqa: PLC0415 its SDK takes time to load
+    from lakewarden.errors import Unavailable  # noqa: PLC0415
+
+    if row is None:
+        yield fail(_NAME, "has no store of this installation", fix="run `lakewarden migrate`")
+        return
+    store_id, model_id, model_hash, is_filled = row
+    asked = client.OpenFga(settings.openfga, client.Store(store_id, model_id))
+    try:
+        is_there = asked.has_store() and asked.has_model(model_id)
+    except Unavailable as error:
+        yield fail(
+            _NAME,
+            error.message.removeprefix("OpenFGA "),
+            fix="see that OpenFGA runs at LAKEWARDEN__OPENFGA__API_URL and accepts LAKEWARDEN__OPENFGA__API_TOKEN",
+        )
+        return
+    finally:
+        asked.close()
+    if not is_there:
+        yield fail(_NAME, "has lost our store or our model", fix="run `lakewarden migrate`")
+    elif model_hash != language.model_hash():
+        yield fail(_NAME, "has the model of another version", fix="run `lakewarden migrate`")
+    elif not is_filled:
+        yield fail(_NAME, "does not have all rights of the database", fix="run `lakewarden openfga reconcile`")
+    else:
+        yield ok(_NAME, f"is reachable; its store {settings.openfga.store!r} has our model")
+
+
+_STORE = "select store_id, model_id, model_hash, filled_at is not null from openfga_store where name = %s"

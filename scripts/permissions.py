@@ -1,0 +1,125 @@
+"""The reference page of permissions, made from the model itself; `write_reference` writes it."""
+
+from collections.abc import Iterator
+
+from lakewarden.authz.actions import ACTIONS, Action, ObjectType, UserAction
+from lakewarden.authz.model import (
+    DESCRIPTIONS,
+    GRANTABLE,
+    IMPLIES,
+    INHERITED,
+    Level,
+    Privilege,
+    effective,
+    is_allowed,
+    may_grant,
+    wording,
+)
+
+HEAD = """# Permissions
+
+What can be granted on which kind of object, what follows from it there and on what lies in it, and what each action
+needs. This page is made from the model that decides; [Permissions explained](../explanation/permissions.md) tells how
+to think about it.
+
+A privilege counts on the object that it is granted on and, as the tables say, on everything in it. `see` is never
+granted: it follows from any other right on the object, and from any right on something in it (whoever sees a project
+may read its roles). Who does not see an object is answered as if it did not exist (404); who sees it and may not do
+something is told so (403). `GET …/explanation?action=…` says which grant decides, `GET …/who-may?action=…` who may.
+
+"""
+_LYING_IN = {
+    ObjectType.SERVER: (ObjectType.PROJECT,),
+    ObjectType.PROJECT: (ObjectType.ROLE, ObjectType.WAREHOUSE),
+    ObjectType.WAREHOUSE: (ObjectType.NAMESPACE,),
+    ObjectType.NAMESPACE: (ObjectType.NAMESPACE, ObjectType.TABLE, ObjectType.VIEW),
+}
+MANAGED = """## Managed access
+
+On a warehouse or namespace of managed access, `ownership` of namespaces, tables and views in it (of the namespace
+itself, too) gives `modify` and `create`, not `manage_grants`: who owns something there does not grant rights on it.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join(line.rstrip() for line in _lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield from (HEAD, "")
+    for kind in ObjectType:
+        yield f"## On a {kind.value}" if kind is not ObjectType.SERVER else "## On the server"
+        yield ""
+        yield from _privileges(kind)
+        yield ""
+        yield from _actions(kind, ACTIONS[kind])
+        yield ""
+        if kind is ObjectType.SERVER:
+            yield "To a user, who belongs to the server (`read` and `read_role_assignments` everybody may to himself):"
+            yield ""
+            yield from _actions(kind, tuple(UserAction), with_least=False)
+            yield ""
+    yield MANAGED
+
+
+def _privileges(kind: ObjectType) -> Iterator[str]:
+    yield "| privilege | meaning | category | gives here | gives on what lies in it | its holder may grant here |"
+    yield "|---|---|---|---|---|---|"
+    for privilege in sorted(GRANTABLE[kind]):
+        about = DESCRIPTIONS[privilege]
+        held = effective([Level(kind, {privilege})])
+        grants = [each for each in sorted(GRANTABLE[kind]) if may_grant(each, held, on=kind)]
+        cells = (
+            f"`{privilege}`",
+            about.text,
+            about.category,
+            _names(held - {privilege, Privilege.SEE}),
+            "; ".join(_passed_on(kind, held)) or "nothing",
+            "what he holds" if privilege is Privilege.PASS_GRANTS else _all_or(grants, sorted(GRANTABLE[kind])),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _passed_on(kind: ObjectType, held: frozenset[Privilege]) -> Iterator[str]:
+    """`modify on warehouses`, … for each kind that lies in the object, the most first; kinds alike are one."""
+    told: dict[str, list[str]] = {}
+    for child in _LYING_IN.get(kind, ()):
+        given = {INHERITED[child][each] for each in held - {Privilege.SEE} if each in INHERITED[child]}
+        implied = {weaker for each in given for weaker in _implied(child, each)}
+        if strongest := given - implied:
+            told.setdefault(_names(strongest), []).append(f"{child.value}s")
+    return (f"{names} on {', '.join(kinds)}" for names, kinds in told.items())
+
+
+def _implied(kind: ObjectType, privilege: Privilege) -> frozenset[Privilege]:
+    """What the privilege amounts to on the same object, itself not counted."""
+    found: set[Privilege] = set()
+    waiting = list(IMPLIES[kind].get(privilege, ()))
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting.extend(IMPLIES[kind].get(each, ()))
+    return frozenset(found)
+
+
+def _actions(kind: ObjectType, actions: tuple[Action, ...], *, with_least: bool = True) -> Iterator[str]:
+    yield f"| action | needs |{' least privilege on the object that suffices |' if with_least else ''}"
+    yield f"|---|---|{'---|' if with_least else ''}"
+    for action in actions:
+        least = f" {_names(_least(kind, action))} |" if with_least else ""
+        yield f"| `{action.value}` | {wording(action)} |{least}"
+
+
+def _least(kind: ObjectType, action: Action) -> set[Privilege]:
+    enough = {each for each in GRANTABLE[kind] if is_allowed(action, effective([Level(kind, {each})]))}
+    return {each for each in enough if not enough & _implied(kind, each)}
+
+
+def _names(privileges: frozenset[Privilege] | set[Privilege]) -> str:
+    return ", ".join(f"`{each}`" for each in sorted(privileges)) or "none"
+
+
+def _all_or(some: list[Privilege], every: list[Privilege]) -> str:
+    return "everything" if some == every else _names(set(some))

@@ -1,0 +1,75 @@
+"""Equal decisions become one entry with their number; what does not fit is counted."""
+
+from datetime import UTC, datetime, timedelta
+
+from lakewarden.audit.decisions import Decisions, Group, Key, entries
+from lakewarden.context import Allowed
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+
+
+def key(object_id: str = "t1", *, actor: str = "oidc~ada", role: str | None = None) -> Key:
+    return (actor, role, "get_metadata", "table", object_id, "Spark")
+
+
+def group(object_id: str = "t1", *, project_id: str | None = "p", request_id: str = "r1", seconds: int = 0) -> Group:
+    allowed = Allowed("get_metadata", "table", object_id, project_id, ("describe",))
+    return Group(allowed, request_id, at=NOW + timedelta(seconds=seconds))
+
+
+def test_equal_decisions_are_one_entry_with_their_number() -> None:
+    decisions = Decisions()
+    assert not decisions.again(key())
+    decisions.add(key(), group())
+    assert all(decisions.again(key()) for _ in range(9))
+    groups, lost = decisions.take()
+    (entry,) = entries(groups)
+    assert (entry.count, entry.request_id, entry.at, entry.outcome) == (10, "r1", NOW, "allowed")
+    assert (entry.actor, entry.object_id, entry.project_id) == ("oidc~ada", "t1", "p")
+    assert entry.details == {"privileges": ["describe"]}
+    assert lost == {}
+    assert not decisions.again(key())
+
+
+def test_another_object_actor_or_role_is_another_entry() -> None:
+    decisions = Decisions()
+    for each in (key(), key("t2"), key(actor="oidc~bob"), key(role="7")):
+        assert not decisions.again(each)
+        decisions.add(each, group())
+    found = list(entries(decisions.take()[0]))
+    assert [entry.assumed_role for entry in found] == ["", "", "", "7"]
+    assert {entry.count for entry in found} == {1}
+
+
+def test_two_threads_that_find_nothing_add_to_the_same() -> None:
+    decisions = Decisions()
+    decisions.add(key(), group(seconds=1))
+    decisions.add(key(), group(request_id="r2"))
+    (entry,) = entries(decisions.take()[0])
+    assert (entry.count, entry.at) == (2, NOW)
+
+
+def test_what_does_not_fit_is_counted_for_its_project() -> None:
+    decisions = Decisions(capacity=1)
+    decisions.add(key(), group())
+    decisions.add(key("t2"), group("t2"))
+    decisions.add(key("t3"), group("t3", project_id="q"))
+    assert decisions.again(key())  # what is there goes on
+    groups, lost = decisions.take()
+    assert ([each.count for each in groups.values()], lost) == ([2], {"p": 1, "q": 1})
+
+
+def test_what_was_given_back_joins_what_came_meanwhile() -> None:
+    decisions = Decisions(capacity=2)
+    for name in ("t1", "t2"):
+        decisions.add(key(name), group(name))
+    groups, _ = decisions.take()
+    decisions.add(key("t2"), group("t2", seconds=5))
+    decisions.add(key("t3"), group("t3", seconds=5))
+    decisions.give_back(groups, {"p": 4})
+    found, lost = decisions.take()
+    assert {each.object_id: (each.count, each.at) for each in entries(found)} == {
+        "t2": (2, NOW),
+        "t3": (1, NOW + timedelta(seconds=5)),
+    }
+    assert lost == {"p": 5}
