@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from lakewarden.context import RequestContext
-from lakewarden.database import was_stale
+from lakewarden.database import may_be_repeated
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
@@ -24,8 +24,8 @@ B = TypeVar("B", bound=Body)
 DEFAULT_PAGE_SIZE = 100
 
 
-class _StaleConnection(Exception):
-    """The database had closed the connection before anything was asked on it: the request is begun once more."""
+class _BeginAgain(Exception):
+    """Nothing was changed, by no fault of the request's (see `may_be_repeated`): it is begun once more."""
 
 
 class ManagementView(APIView):
@@ -48,7 +48,7 @@ class ManagementView(APIView):
         decoded = {name: unquote(part) for name, part in kwargs.items()}
         try:
             response = super().dispatch(request, *args, **decoded)
-        except _StaleConnection:
+        except _BeginAgain:
             response = super().dispatch(request, *args, **decoded)
         response["X-Request-Id"] = self.identifier
         return response
@@ -67,9 +67,9 @@ class ManagementView(APIView):
         raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed_methods)}")
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]  # any HttpResponse will do
-        if not self.is_repeated and was_stale(exc):
+        if not self.is_repeated and may_be_repeated(exc):
             self.is_repeated = True
-            raise _StaleConnection from exc
+            raise _BeginAgain from exc
         return render_error(exc, self.identifier)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 DRF's signature

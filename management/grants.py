@@ -1,5 +1,6 @@
 """Who holds what: `…/grants` of every object, the vocabulary of privileges, and all that a principal holds."""
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from django.urls import path
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 
 from catalog.services.rights import Identity
 from lakewarden.authz.actions import ObjectType, ProjectAction
+from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger.members import ROLE_PREFIX, role_principal
 from lakewarden.authz.model import DESCRIPTIONS, GRANTABLE, Privilege
 from lakewarden.context import PrincipalId
@@ -111,7 +113,9 @@ class ObjectGrants(ManagementView):
         """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
         body = self.body(GrantsBody)
         writes, deletes = (_entries(body, side, self.kind.type) for side in ("writes", "deletes"))
-        grants.apply(self.kind.seen(self.context, parts), writes=writes, deletes=deletes)
+        granted = self.kind.seen(self.context, parts)
+        note_foreign_roles(granted, writes)
+        grants.apply(granted, writes=writes, deletes=deletes)
         return Response(status=204)
 
 
@@ -159,6 +163,13 @@ class HeldGrants(ManagementView):
             for ref, privilege in grants.of(granted, _principal(asked))
         ]
         return Response(HeldGrantsShape.of({"grants": told}))
+
+
+def note_foreign_roles(granted: Granted[object], entries: Iterable[GrantEntry]) -> None:
+    """For the audit, before the service says that there is no such role."""
+    if len(granted.chain) > 1:
+        principals = (entry.principal for entry in entries)
+        access.note_foreign_roles(granted.context, principals, project_id=granted.chain[1].id)
 
 
 def plain_principal(principal: PrincipalId) -> dict[str, str]:

@@ -14,7 +14,7 @@ from lakewarden.authz.model import GRANTABLE, may_grant
 from lakewarden.context import PrincipalId
 from management.api import ManagementView
 from management.grantable import GRANTABLES, NAMESPACE_BY_ID, ROLE, Grantable
-from management.grants import named_principal, named_privilege, plain_principal
+from management.grants import named_principal, named_privilege, note_foreign_roles, plain_principal
 from management.shapes import Body, Shape
 from tenants import access
 from tenants.services import grants, role_assignments, role_members
@@ -74,11 +74,9 @@ class Assignments(ManagementView):
         """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
         writes, deletes = _sides(self.body(AssignmentsBody))
         granted = self.kind.seen(self.context, parts)
-        grants.apply(
-            granted,
-            writes=_entries(writes, self.kind.type, "writes"),
-            deletes=_entries(deletes, self.kind.type, "deletes"),
-        )
+        added = _entries(writes, self.kind.type, "writes")
+        note_foreign_roles(granted, added)
+        grants.apply(granted, writes=added, deletes=_entries(deletes, self.kind.type, "deletes"))
         return Response(status=204)
 
 
@@ -97,7 +95,10 @@ class RoleAssignments(ManagementView):
         """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
         writes, deletes = _sides(self.body(AssignmentsBody))
         granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
-        role_assignments.apply(granted, writes=_difference(writes, "writes"), deletes=_difference(deletes, "deletes"))
+        added = _difference(writes, "writes")
+        named = [*added.members, *(entry.principal for entry in added.owners)]
+        access.note_foreign_roles(self.context, named, project_id=granted.target.project_id)
+        role_assignments.apply(granted, writes=added, deletes=_difference(deletes, "deletes"))
         return Response(status=204)
 
 

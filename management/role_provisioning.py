@@ -65,6 +65,8 @@ class RoleProvisioning(ManagementView):
         body = self.body(ProvisionBody)
         wanted = [_wanted(each, where=f"roles[{index}]") for index, each in enumerate(body.get("roles"))]
         granted = access.project(self.context, self.project_id, ProjectAction.CREATE_ROLE)
+        named = {member for each in wanted for member in each.members or ()}
+        access.note_foreign_roles(self.context, named, project_id=granted.target.id)
         outcomes = role_provisioning.provision(granted, wanted, prune=body.get("prune_members"))
         return Response(ProvisionShape.of({"roles": outcomes}))
 

@@ -44,9 +44,10 @@ class Info(ManagementView):
 
 
 class BootstrapBody(Body):
-    not_served = {"is-operator": False}
-
     accept_terms_of_use = serializers.BooleanField()
+    is_operator = serializers.BooleanField(
+        default=False, help_text="For automation: be allowed everything everywhere, instead of administering."
+    )
     user_name = serializers.CharField(required=False, max_length=255)
     user_email = serializers.CharField(required=False, max_length=255)
     user_type = serializers.ChoiceField(choices=User.Type.choices, required=False)
@@ -55,7 +56,11 @@ class BootstrapBody(Body):
 class Bootstrap(ManagementView):
     @extend_schema(request=BootstrapBody, responses={204: None})
     def post(self, _request: Request) -> Response:
-        """Make the caller the administrator: 204 once, then 400 for everybody."""
+        """Make the caller the administrator: 204 once, then 400 for everybody until the server's owner reopens it.
+
+        An operator may do everything everywhere; an administrator manages the server and its projects, and sees no
+        data of theirs.
+        """
         body = self.body(BootstrapBody)
         if not body.get("accept_terms_of_use"):
             raise BadRequest("accept-terms-of-use is false: the server is bootstrapped only with it true")
@@ -66,7 +71,7 @@ class Bootstrap(ManagementView):
             email=body.get("user_email", actor.email),
             kind=body.get("user_type", actor.kind),
         )
-        servers.bootstrap(described, self.context)
+        servers.bootstrap(described, self.context, is_operator=body.get("is_operator"))
         return Response(status=204)
 
 

@@ -17,6 +17,7 @@ class Kebab(serializers.Serializer[Any]):
         for name, field in super().get_fields().items():
             if "_" in name and field.source is None:
                 field.source = name
+            _say_choices(field)
             fields[name.replace("_", "-")] = field
         return fields
 
@@ -53,7 +54,8 @@ class Body(Kebab):
                 if value != cls.not_served[name]:
                     raise BadRequest(f"Invalid request body: {name!r} is not served by this server yet: leave it out")
             elif name not in body.fields:
-                raise BadRequest(f"Invalid request body: unknown member {name!r}{_hint(name, body.fields)}")
+                shown = name[:80]
+                raise BadRequest(f"Invalid request body: unknown member {shown!r}{_hint(shown, body.fields)}")
         if not body.is_valid():
             raise BadRequest(f"Invalid request body: {'; '.join(_problems(body.errors))}")
         return body
@@ -61,6 +63,14 @@ class Body(Kebab):
     def get(self, field: str, default: Any = None) -> Any:  # noqa: ANN401 whatever the field holds
         """A validated value by its underscored name."""
         return self.validated_data.get(field, default)
+
+
+def _say_choices(field: Any) -> None:  # noqa: ANN401 DRF's fields of every kind
+    """What is wrong with a choice says what would be right."""
+    choice = getattr(field, "child", field)
+    if isinstance(choice, serializers.ChoiceField):
+        known = ", ".join(map(str, choice.choices))
+        choice.error_messages["invalid_choice"] = f"{{input!r:.80}} is not known: one of {known} is expected"
 
 
 def _hint(name: str, known: Mapping[str, object]) -> str:

@@ -14,6 +14,7 @@ from lakewarden.paging import Page, next_token
 from lakewarden.tasks import control, listing
 from lakewarden.tasks.control import Action, Verb
 from lakewarden.tasks.listing import AttemptInfo, Filter, Status, TaskInfo
+from lakewarden.tasks.queues import present_name
 from lakewarden.tasks.scope import Scope
 from management.api import DEFAULT_PAGE_SIZE, ManagementView
 from management.shapes import Body, Kebab, Shape
@@ -157,10 +158,10 @@ def _of_project(view: ManagementView, action: ProjectAction) -> Scope:
 
 
 def _list(scope: Scope, body: Body, *, entities: list[tuple[str, str]] | None = None) -> Response:
-    statuses = body.get("status")
+    statuses, queues = body.get("status"), body.get("queue_name")
     wanted = Filter(
         statuses=None if statuses is None else [Status(name) for name in statuses],
-        queues=body.get("queue_name"),
+        queues=None if queues is None else [present_name(name) for name in queues],
         entities=entities,
         created_after=body.get("created_after"),
         created_before=body.get("created_before"),
@@ -171,7 +172,14 @@ def _list(scope: Scope, body: Body, *, entities: list[tuple[str, str]] | None = 
     return Response(TasksShape.of({"tasks": [_plain(task) for task in found], "next_page_token": token}))
 
 
+def _note_foreign(view: ManagementView, scope: Scope, task_ids: list[str]) -> None:
+    """For the audit, before the service says that there is no such task."""
+    for task_id, project_id in listing.in_other_projects(scope, task_ids):
+        access.note_foreign(view.context, "name_task", "task", task_id, project_id=project_id)
+
+
 def _details(view: ManagementView, scope: Scope, task_id: str) -> Response:
+    _note_foreign(view, scope, [task_id])
     details = listing.get(scope, task_id, attempts=_wanted_attempts(view.call.query.get("numAttempts")))
     task = details.task
     more = {"execution_details": task.details, "message": task.message}
@@ -184,7 +192,9 @@ def _control(view: ManagementView, scope: Scope, body: Body) -> Response:
     verb, at = Verb(asked["action_type"]), asked.get("scheduled_for")
     if (at is None) == (verb is Verb.RUN_AT):
         raise BadRequest("action: 'scheduled-for' goes with the action-type run-at, and with no other")
-    control.control(scope, [str(task_id) for task_id in body.get("task_ids")], Action(verb, at), context=view.context)
+    task_ids = [str(task_id) for task_id in body.get("task_ids")]
+    _note_foreign(view, scope, task_ids)
+    control.control(scope, task_ids, Action(verb, at), context=view.context)
     return Response(status=204)
 
 

@@ -4,8 +4,11 @@ from django.urls import include, path
 
 from management import (
     actions,
+    audit,
     checks,
+    deleted_tabulars,
     endpoint_statistics,
+    explanations,
     grants,
     namespaces,
     openapi,
@@ -29,6 +32,7 @@ from management import (
 
 routes = [
     *actions.routes,
+    *audit.routes,
     *checks.routes,
     *endpoint_statistics.routes,
     *openapi.routes,
@@ -45,9 +49,11 @@ routes = [
     *warehouse_statistics.routes,
     *grants.routes,
     *permissions.routes,
+    *explanations.routes,
     *namespaces.routes,
     *tabulars.routes,
     *tabular_search.routes,
+    *deleted_tabulars.routes,
     *tasks.routes,
     *task_queues.routes,
 ]

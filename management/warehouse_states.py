@@ -1,5 +1,7 @@
 """What changes about a warehouse: its name, whether it is active, its policies, its protection."""
 
+from datetime import datetime
+
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -31,7 +33,7 @@ class FormatVersionPolicyBody(Body):
 
 class WarehouseProtectionBody(Body):
     protected = serializers.BooleanField()
-    reason = serializers.CharField(required=False)
+    reason = serializers.CharField(required=False, trim_whitespace=False, allow_blank=True)
 
 
 class ManagedByBody(Body):
@@ -41,7 +43,7 @@ class ManagedByBody(Body):
 class WarehouseProtectionShape(Shape):
     protected = serializers.BooleanField()
     protected_by = serializers.CharField(required=False)
-    protected_at = serializers.CharField(required=False)
+    protected_at = serializers.DateTimeField(required=False)
     reason = serializers.CharField(required=False)
     updated_at = serializers.DateTimeField(required=False)
 
@@ -74,7 +76,10 @@ class DeactivateWarehouse(ManagementView):
 class WarehouseDeleteProfile(ManagementView):
     @extend_schema(request=DeleteProfileBody, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """What a drop does from now on: only `{"type": "hard"}` yet."""
+        """What a drop does from now on; what is dropped already keeps its time.
+
+        `{"type": "hard"}`, or `{"type": "soft", "expiration-seconds": N}` (one minute to ten years).
+        """
         profile = delete_profile(self.body(DeleteProfileBody).get("delete_profile"))
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.MODIFY_SOFT_DELETION)
         return Response(WarehouseShape.of(warehouse_states.set_delete_profile(granted, profile)))
@@ -120,7 +125,7 @@ def _protection(warehouse: Warehouse) -> Response:
     plain = {
         "protected": warehouse.is_protected,
         "protected_by": kept.get("by"),
-        "protected_at": kept.get("at"),
+        "protected_at": datetime.fromisoformat(kept["at"]) if kept else None,
         "reason": kept.get("reason"),
         "updated_at": warehouse.updated_at,
     }

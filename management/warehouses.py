@@ -18,6 +18,7 @@ from management.shapes import Body, Shape
 from management.warehouse_reports import ReportShape, told
 from tenants import access
 from tenants.models import Warehouse
+from tenants.models.delete_profile import DeleteProfile
 from tenants.services import warehouse_validation, warehouses
 from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
@@ -131,23 +132,19 @@ class OneWarehouse(ManagementView):
     @extend_schema(
         request=None,
         responses={204: None},
-        parameters=[OpenApiParameter("force", bool, description="Only `false` is served yet.")],
+        parameters=[OpenApiParameter("force", bool, description="Delete it although it is protected.")],
     )
     def delete(self, _request: Request, warehouse_id: str) -> Response:
-        """Delete an empty, unprotected warehouse; its files stay."""
-        if self.call.flag("force"):
-            raise BadRequest("force=true is not served by this server yet: lift the protection first, then delete")
-        warehouse_deletion.delete(access.warehouse(self.context, warehouse_id, WarehouseAction.DELETE))
+        """Delete an empty warehouse, with `force` also a protected one; its files stay."""
+        force = self.call.flag("force") or False
+        action = WarehouseAction.FORCE_DROP if force else WarehouseAction.DELETE
+        warehouse_deletion.delete(access.warehouse(self.context, warehouse_id, action), force=force)
         return Response(status=204)
 
 
 def delete_profile(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The delete profile of a body; raises BadRequest for one that is not served."""
-    if value == HARD:
-        return HARD
-    if value.get("type") == "soft":
-        raise BadRequest('delete-profile: soft deletion is not served by this server yet; use {"type": "hard"}')
-    raise BadRequest(f'delete-profile: {str(dict(value))[:200]} is not known; use {{"type": "hard"}}')
+    """The delete profile of a body; raises BadRequest for one that is not known."""
+    return DeleteProfile.parse(value).dump()
 
 
 def _statuses(names: list[str]) -> set[str]:

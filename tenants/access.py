@@ -1,5 +1,6 @@
 """Looks up and authorizes the server, projects, roles and warehouses; the only way to a `Granted` one."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from lakewarden import backends, config
@@ -18,7 +19,7 @@ from lakewarden.authz.interface import Granted, ObjectRef, Subject, T
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.model import Privilege, is_allowed, wording
-from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.context import PrincipalId, Refused, RequestContext
 from lakewarden.errors import (
     BadRequest,
     Forbidden,
@@ -32,6 +33,7 @@ from lakewarden.errors import (
 from lakewarden.names import match_key
 from tenants.models import Project, Role, Server, User, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID, PROJECT_ID
+from tenants.models.warehouse import WarehouseQuerySet
 
 SERVER = ObjectRef(ObjectType.SERVER, "server")
 _OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
@@ -83,10 +85,15 @@ def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Proj
     return held(
         backends.authorizer(),
         context,
-        subject=lambda: _subject(context, project.id if project else None),
+        subject=lambda: subject_of_caller(context, project.id if project else None),
         chain=chain,
         epoch=epoch,
     )
+
+
+def privileges_elsewhere(context: RequestContext, chain: list[ObjectRef]) -> frozenset[Privilege]:
+    """All that the caller would hold on the last of `chain` if it lay there: asked anew, and never kept."""
+    return backends.authorizer().privileges(subject_of_caller(context, chain[1].id), chain)
 
 
 def subject_of(principal: PrincipalId) -> Subject:
@@ -94,7 +101,7 @@ def subject_of(principal: PrincipalId) -> Subject:
     return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Subject(principal)
 
 
-def _subject(context: RequestContext, project_id: str | None) -> Subject:
+def subject_of_caller(context: RequestContext, project_id: str | None) -> Subject:
     """Whose privileges count: the caller's, or those of the role that he acts as.
 
     Raises BadRequest for a role that is nowhere, Forbidden for one that the caller is not in.
@@ -113,9 +120,10 @@ def _subject(context: RequestContext, project_id: str | None) -> Subject:
     owners = {principal for principal, _ in grants.on(role_chain(role)[-1])}
     may = {*direct, *members.all_above(direct)}
     if role.principal not in may and owners.isdisjoint(may):
-        if role.project_id not in grants.projects_of(direct):
-            raise unknown  # another tenant's
-        raise Forbidden(f"Not allowed: you are not in the role {actor.assumed_role} of x-assume-role")
+        refused = Forbidden(f"Not allowed: you are not in the role {actor.assumed_role} of x-assume-role")
+        context.trail.refused = Refused("assume", "role", actor.assumed_role, role.project_id, refused.message)
+        # another tenant's is answered as if it did not exist
+        raise refused if role.project_id in grants.projects_of(direct) else unknown
     # what the role holds in its own project; of any other it knows nothing
     return Subject(role.principal)
 
@@ -140,7 +148,7 @@ def server(context: RequestContext, action: ServerAction) -> Granted[Server]:
         Server.this(),
         chain=[SERVER],
         action=action,
-        hidden=Forbidden(f"Not allowed: {action.value} on the server"),
+        hidden=Forbidden(f"Not allowed: {action.value} on the server needs the privilege {wording(action)}"),
         project=None,
     )
 
@@ -198,7 +206,7 @@ def visible_projects(context: RequestContext) -> list[Project]:
 
 def _everywhere(context: RequestContext) -> tuple[PrincipalId, ...]:
     """The caller with what his token makes him in any project, or the role that he acts as."""
-    subject = _subject(context, None)
+    subject = subject_of_caller(context, None)
     own = subject.principal == context.actor.id
     return (subject.principal, *(token_roles(context, None) if own else ()))
 
@@ -208,7 +216,7 @@ def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, 
     epoch, caller = Epoch(project.id, project.authz_epoch), context.actor.caller
     known = PRINCIPALS.find(caller, project.id, epoch)
     if known is None:
-        known = tuple(backends.authorizer().principals(_subject(context, project.id)))
+        known = tuple(backends.authorizer().principals(subject_of_caller(context, project.id)))
         PRINCIPALS.keep(caller, project.id, epoch, known)
     return known
 
@@ -222,9 +230,26 @@ def role(context: RequestContext, role_id: str, action: RoleAction, *, project_i
     """The role of an id in a project. Raises NoSuchRole when it is missing, hidden or another project's."""
     missing = NoSuchRole(f"Role does not exist: {role_id}")
     found = _find_role(role_id)
-    if found is None or found.project_id != project_id:
+    if found is None:
+        raise missing
+    if found.project_id != project_id:
+        note_foreign(context, action.value, "role", role_id, project_id=found.project_id)
         raise missing
     return granted(context, found, chain=role_chain(found), action=action, hidden=missing, project=found.project)
+
+
+def note_foreign(context: RequestContext, action: str, kind: str, identifier: str, *, project_id: str) -> None:
+    """Have the audit of an object's project told that a request about another one named it, to which it is missing."""
+    reason = f"The {kind} was named in a request about another project; answered as if it did not exist"
+    context.trail.refused = Refused(action, kind, identifier, project_id, reason)
+
+
+def note_foreign_roles(context: RequestContext, principals: Iterable[PrincipalId], *, project_id: str) -> None:
+    """As `note_foreign`, if one of the principals of a change is a role of another project than the request's."""
+    ids = [each.removeprefix(members.ROLE_PREFIX) for each in principals if each.startswith(members.ROLE_PREFIX)]
+    found = Role.objects.filter(id__in=ids).exclude(project_id=project_id).first() if ids else None
+    if found is not None:
+        note_foreign(context, "name_as_principal", "role", str(found.id), project_id=found.project_id)
 
 
 def role_anywhere(context: RequestContext, role_id: str, action: RoleAction) -> Granted[Role]:
@@ -241,12 +266,12 @@ def _find_role(identifier: str) -> Role | None:
     return Role.objects.select_related("project").filter(id=key).first()
 
 
-def visible_warehouses(project: Granted[Project]) -> list[Warehouse]:
-    """The project's warehouses that the caller may see, by name."""
+def visible_warehouses(project: Granted[Project]) -> WarehouseQuerySet:
+    """The project's warehouses that the caller may see, by name; to be narrowed by whoever asks."""
     found = Warehouse.objects.filter(project=project.target).order_by("name_key")
     if Privilege.DESCRIBE not in project.privileges:
         found = found.shown_to(principals(project.context, project.target), project_id=project.target.id)
-    return list(found)
+    return found
 
 
 def ensure_active(warehouse: Warehouse) -> None:

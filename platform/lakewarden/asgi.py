@@ -76,12 +76,15 @@ async def _hot(scope: Scope, path: bytes) -> Answer | None:
     """The answer of a hot route, or None when the request is Django's."""
     if scope["method"] not in {"GET", "HEAD"} or not path.startswith(b"/catalog/"):
         return None
+    headers = dict(scope["headers"])
+    if len(headers) != len(scope["headers"]):
+        return None  # a header that comes twice means one thing only: what Django makes of it
     request = HotRequest(
         method=scope["method"],
         scheme=scope.get("scheme", "http"),
         path=path,
         query=scope["query_string"],
-        headers=dict(scope["headers"]),
+        headers=headers,
     )
     for route in HOT_ROUTES:
         answer = await route(request)
@@ -185,6 +188,8 @@ def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
         "CONTENT_LENGTH": str(len(body)),
     }
     for name, value in scope["headers"]:
+        if b"_" in name:
+            continue  # it would pass for the one with hyphens, which a proxy may have taken out or checked
         key = name.decode("latin-1").upper().replace("-", "_")
         text = value.decode("latin-1")
         if key == "CONTENT_TYPE":

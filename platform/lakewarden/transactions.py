@@ -1,4 +1,9 @@
-"""One transaction around a change, with an honest answer when the database goes away in the middle."""
+"""One transaction around a change, with an honest answer when the database goes away in the middle.
+
+Rows are locked in one order everywhere, so that two changes wait for each other in turn and never both: the server;
+who is in which role of a project (an advisory lock); roles, warehouses, namespaces, tables; users; the project; what
+is granted, and who is in a role.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

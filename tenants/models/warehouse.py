@@ -11,6 +11,7 @@ from lakewarden.authz.ledger import shown
 from lakewarden.context import PrincipalId
 from lakewarden.prepared import Shape, fetch
 from lakewarden.storage.profiles import StorageProfile, parse_profile
+from tenants.models.delete_profile import DeleteProfile
 from tenants.models.format_policy import FormatVersionPolicy, all_format_versions
 from tenants.models.project import Project
 
@@ -68,6 +69,10 @@ class Warehouse(models.Model):
     @property
     def format_policy(self) -> FormatVersionPolicy:
         return FormatVersionPolicy(tuple(self.allowed_format_versions), self.default_format_version)
+
+    @property
+    def deletion_profile(self) -> DeleteProfile:
+        return DeleteProfile.parse(self.delete_profile)
 
     @property
     def profile(self) -> StorageProfile:

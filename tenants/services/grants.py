@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Granted, ObjectRef
@@ -16,7 +15,7 @@ from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFo
 from lakewarden.events.changes import Change, record
 from lakewarden.prepared import fetch
 from lakewarden.transactions import changing
-from tenants.models import Project, Role, Server
+from tenants.models import Project, Server
 from tenants.services import projects, user_removal
 
 MAX_ENTRIES = 100
@@ -35,6 +34,7 @@ _PLACES = {
     ObjectType.VIEW: _OF_TABULAR,
 }
 """The namespaces that an object lies in, with its row held."""
+_ROLES = "select id from role where project_id = %s and id = any(%s::text[]::uuid[]) order by id for key share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,7 @@ def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Se
             raise Forbidden(f"Not allowed: you may not grant or revoke {entry.privilege} on this {ref.type.value}")
     project_id = granted.chain[1].id if len(granted.chain) > 1 else None
     with changing():
-        bump(project_id)  # first: it excludes moves, whose objects would else be granted upon in their old place
-        _hold(granted.chain)
-        _hold_principals([entry.principal for entry in writes], project_id)
+        _hold_all(granted.chain, writes, deletes)
         added = ledger.give(granted.chain, [_pair(entry) for entry in writes], granted_by=context.actor.id)
         if ref.type is ObjectType.SERVER:
             for principal in _losing_all(ref, deletes):
@@ -99,8 +97,7 @@ def set_managed_access(granted: Granted[object], *, managed: bool) -> None:
     """Leave granting in a warehouse or namespace to those who manage grants, or to owners too. Idempotent."""
     context, project_id = granted.context, granted.chain[1].id
     with changing():
-        bump(project_id)
-        _hold(granted.chain)
+        _hold_all(granted.chain)
         if ledger.set_managed(granted.chain, managed=managed, set_by=context.actor.id):
             change = Change(
                 "setManagedAccess", granted.ref.type.value, granted.ref.id, project_id, {"managed": managed}
@@ -111,7 +108,7 @@ def set_managed_access(granted: Granted[object], *, managed: bool) -> None:
 def bump(project_id: str | None) -> None:
     """Make cached decisions stale: those of the project, or (None: a right on the server changed) all of them."""
     if project_id is None:
-        Project.objects.update(authz_epoch=F("authz_epoch") + 1)
+        projects.bump_every_epoch()
     else:
         projects.bump_epoch(project_id)
 
@@ -127,6 +124,20 @@ def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry], kind: Ob
             )
     if both := set(writes) & set(deletes):
         raise BadRequest(f"{next(iter(both)).privilege} of {next(iter(both)).principal} is both written and deleted")
+
+
+def _hold_all(
+    chain: Sequence[ObjectRef], writes: Sequence[GrantEntry] = (), deletes: Sequence[GrantEntry] = ()
+) -> None:
+    """All rows that a change of the object's grants stands on, in everybody's order (see `lakewarden.transactions`)."""
+    kind, project_id = chain[-1].type, chain[1].id if len(chain) > 1 else None
+    if kind is not ObjectType.PROJECT:
+        _hold(chain)
+    _hold_principals([entry.principal for entry in writes], project_id)
+    user_removal.hold(entry.principal for entry in deletes)
+    bump(project_id)
+    if kind is not ObjectType.SERVER:
+        _hold(chain)  # again: it excludes moves only from here on, whose objects would be granted upon in the old place
 
 
 def _hold(chain: Sequence[ObjectRef]) -> None:
@@ -155,8 +166,8 @@ def _hold_principals(principals: Collection[PrincipalId], project_id: str | None
         raise BadRequest(
             "Rights on the server are granted to users: a role is its project's, which decides who is in it"
         )
-    held = Role.objects.filter(project_id=project_id, id__in=roles).select_for_update().values_list("id", flat=True)
-    for missing in sorted(roles - {str(identifier) for identifier in held}):
+    held = fetch(_ROLES, [project_id, list(roles)])
+    for missing in sorted(roles - {str(identifier) for (identifier,) in held}):
         raise NoSuchRole(f"Role does not exist: {missing}")
     user_removal.ensure_present(wanted)
 

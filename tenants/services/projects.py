@@ -1,12 +1,12 @@
 """Projects: created by operators, listed to those who may see them, removed when nothing is in them."""
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.db.models import F, ProtectedError
 from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.ledger.models import Grant, Membership
+from lakewarden.authz.ledger import members
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, InvalidArgument, NoSuchProject, ProjectNotEmpty
 from lakewarden.events.changes import Change, record
@@ -17,12 +17,16 @@ from tenants.access import project_chain
 from tenants.models import Project, Role, Server, Warehouse
 from tenants.models.project import PROJECT_ID, first_epoch
 
+_GRAPH_LOCK = 0x6C6B7267  # advisory lock, one a project: who is in which role changes in turn
+
 
 def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Project:
     """Raises InvalidArgument for a bad name or id, AlreadyExists when either is taken (without regard to case)."""
     check_name(name, what="project")
     if project_id is not None and not PROJECT_ID.fullmatch(project_id):
-        raise InvalidArgument(f"Invalid project id {project_id!r}: 1 to 128 letters, digits, '-' and '_' are allowed")
+        raise InvalidArgument(
+            f"Invalid project id {project_id[:80]!r}: 1 to 128 letters, digits, '-' and '_' are allowed"
+        )
     context = granted.context
     project = Project(id=project_id or str(new_id()), name=name, name_key=match_key(name), authz_epoch=first_epoch())
     try:
@@ -65,12 +69,16 @@ def delete(granted: Granted[Project]) -> None:
     not_empty = ProjectNotEmpty(f"The project {granted.target.name!r} still has warehouses: delete them first")
     try:
         with changing():
+            # all that its roles and rights are changed under, in everybody's order (see `lakewarden.transactions`)
+            Server.objects.select_for_update().get(singleton=True)
+            lock_graph(granted.target.id)
+            list(Role.objects.filter(project=granted.target).order_by("id").select_for_update().values_list("id"))
             project = _locked(granted.target)
             if Warehouse.objects.filter(project=project).exists():
                 raise not_empty
             record(Change("deleteProject", "project", project.id, project.id, {"name": project.name}), granted.context)
-            Membership.objects.filter(project_id=project.id).delete()
-            Grant.objects.filter(project_id=project.id).delete()
+            members.forget_project(project.id)
+            ledger.forget_project(project.id)
             Role.objects.filter(project=project).delete()
             project.delete()
     except (ProtectedError, IntegrityError) as error:
@@ -88,3 +96,15 @@ def _locked(project: Project) -> Project:
 def bump_epoch(project_id: str) -> None:
     """Make every decision that is cached for the project stale; part of each transaction that changes a right."""
     Project.objects.filter(id=project_id).update(authz_epoch=F("authz_epoch") + 1)
+
+
+def bump_every_epoch() -> None:
+    """The same for all projects, when a right on the server itself changes; locked in one order."""
+    everywhere = [project.id for project in Project.objects.order_by("id").select_for_update(no_key=True)]
+    Project.objects.filter(id__in=everywhere).update(authz_epoch=F("authz_epoch") + 1)
+
+
+def lock_graph(project_id: str) -> None:
+    """Until the transaction ends, nobody else changes who is in which role of the project, makes or removes a role."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [_GRAPH_LOCK, project_id])

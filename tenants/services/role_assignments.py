@@ -7,8 +7,9 @@ from lakewarden.authz.interface import Granted
 from lakewarden.context import PrincipalId
 from lakewarden.transactions import changing
 from tenants.models import Role
-from tenants.services import grants, role_members
+from tenants.services import grants, projects, role_members, user_removal
 from tenants.services.grants import GrantEntry
+from tenants.services.roles import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class Difference:
 def apply(granted: Granted[Role], *, writes: Difference, deletes: Difference) -> None:
     """Add and remove, all or none. The caller may manage the role's assignments; raises as the verbs of each do."""
     with changing():
+        # all that both verbs hold, before the project's row that the first of them takes
+        projects.lock_graph(granted.target.project_id)
+        locked(granted.target)
+        owners = [entry.principal for entry in (*writes.owners, *deletes.owners)]
+        user_removal.hold([*owners, *writes.members, *deletes.members])
         if writes.owners or deletes.owners:
             grants.apply(granted, writes=writes.owners, deletes=deletes.owners)
         if writes.members:

@@ -19,7 +19,7 @@ from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Project, Role, User
 from tenants.services import projects, user_removal, users
-from tenants.services.roles import lock_graph, locked
+from tenants.services.roles import locked
 
 MAX_BATCH = 1000
 
@@ -58,7 +58,7 @@ def add(granted: Granted[Role], wanted: Sequence[PrincipalId]) -> None:
     if len(wanted) > MAX_BATCH:
         raise BadRequest(f"{len(wanted)} members in one request: at most {MAX_BATCH} are allowed")
     with changing():
-        lock_graph(granted.target.project_id)
+        projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
         ensure_known(wanted, project_id=role.project_id)
         if change(role, granted.context, missing(role, wanted), ()):
@@ -68,8 +68,9 @@ def add(granted: Granted[Role], wanted: Sequence[PrincipalId]) -> None:
 def remove(granted: Granted[Role], member: PrincipalId) -> None:
     """Take a user or role out of the role; nothing happens when it is not in it."""
     with changing():
-        lock_graph(granted.target.project_id)
+        projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
+        user_removal.hold([member])
         if change(role, granted.context, (), [member]):
             projects.bump_epoch(role.project_id)
 

@@ -18,7 +18,7 @@ from lakewarden.names import check_name, match_key
 from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Project, Role
-from tenants.services import projects, role_members, roles
+from tenants.services import projects, role_members, roles, user_removal
 from tenants.services.roles import Source
 
 MAX_ROLES = 1000
@@ -75,15 +75,17 @@ def provision(granted: Granted[Project], wanted: Sequence[WantedRole], *, prune:
     project, context = granted.target, granted.context
     try:
         with changing():
-            roles.lock_graph(project.id)
+            projects.lock_graph(project.id)
             steps = _plan(project, wanted, prune=prune)
             everybody = {member for each in wanted for member in each.members or ()}
             # roles are locked before users, as grants do it
             role_members.ensure_known(everybody, project_id=project.id)
+            user_removal.hold(member for step in steps for member in step.removed)
             _authorize(context, steps)
             outcomes = [step.outcome() for step in steps]
             _apply(context, steps)
             if any(each.outcome != "unchanged" for each in outcomes):
+                # last, as many roles take long: the graph's lock and the members' rows keep away who would cross us
                 projects.bump_epoch(project.id)
     except IntegrityError as error:
         # at the commit: the project went away

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 from django.utils import timezone
-from psycopg.errors import ForeignKeyViolation
+from psycopg.errors import ForeignKeyViolation, UniqueViolation
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
@@ -27,7 +27,6 @@ RESERVED_PROVIDER = "system"
 MAX_DESCRIPTION_LENGTH = 2000
 _PROVIDER_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _MAX_SOURCE_LENGTH = 255
-_GRAPH_LOCK = 0x6C6B7267  # advisory lock, one a project: who is in which role changes in turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,9 @@ def create(granted: Granted[Project], name: str, *, description: str | None, sou
     role = built(granted.target, name, description=description, source=source)
     try:
         with changing():
-            insert(role, granted.context)
+            projects.lock_graph(role.project_id)
             projects.bump_epoch(role.project_id)
+            insert(role, granted.context)
     except IntegrityError as error:
         raise taken(role, error) from error
     return role
@@ -164,9 +164,9 @@ def rebind(granted: Granted[Role], source: Source) -> Role:
             role = locked(role)
             if (role.provider_id, role.source_id) == (source.provider_id, source.source_id):
                 return role
+            projects.bump_epoch(role.project_id)  # before the row: who makes a role of that name waits for it
             role.provider_id, role.source_id, role.updated_at = source.provider_id, source.source_id, timezone.now()
             role.save(update_fields=["provider_id", "source_id", "updated_at"])
-            projects.bump_epoch(role.project_id)
             data = {"provider-id": source.provider_id, "source-id": source.source_id}
             record(Change("updateRoleSource", "role", str(role.id), role.project_id, data), granted.context)
     except IntegrityError as error:
@@ -177,22 +177,16 @@ def rebind(granted: Granted[Role], source: Source) -> Role:
 def delete(granted: Granted[Role]) -> None:
     """Remove it with all that it holds, who is in it, what it is in and who owns it."""
     with changing():
-        lock_graph(granted.target.project_id)
+        projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
+        projects.bump_epoch(role.project_id)
         grants.forget_object(role_chain(role)[-1])
         grants.forget_principal(role.principal)
         members.forget_principal(role.principal)
         # `delete` forgets the id
         change = Change("deleteRole", "role", str(role.id), role.project_id, {"name": role.name})
         role.delete()
-        projects.bump_epoch(role.project_id)
         record(change, granted.context)
-
-
-def lock_graph(project_id: str) -> None:
-    """Until the transaction ends, nobody else changes who is in which role of the project, or removes a role of it."""
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [_GRAPH_LOCK, project_id])
 
 
 def locked(role: Role) -> Role:
@@ -205,9 +199,9 @@ def locked(role: Role) -> Role:
 
 def taken(role: Role, error: IntegrityError) -> LakewardenError:
     """What to say when the database refused to store `role`, or to keep what stands on its project."""
-    if isinstance(error.__cause__, ForeignKeyViolation):
+    cause = error.__cause__
+    if isinstance(cause, ForeignKeyViolation):
         return NoSuchProject(f"Project does not exist: {role.project_id}")
-    return AlreadyExists(
-        f"A role with the name {role.name!r} or the source {role.provider_id}~{role.source_id} exists already "
-        "in this project"
-    )
+    is_source = isinstance(cause, UniqueViolation) and cause.diag.constraint_name == "role_source_unique"
+    what = f"source {role.provider_id}~{role.source_id}" if is_source else f"name {role.name!r}"
+    return AlreadyExists(f"A role with the {what} exists already in this project")

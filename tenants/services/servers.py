@@ -1,4 +1,4 @@
-"""Bootstraps the server: its identity, the default project and the first administrator, once."""
+"""Bootstraps the server: its identity, the default project and the first administrator; once, unless it is reopened."""
 
 from django.db.models import F
 from django.utils import timezone
@@ -33,11 +33,13 @@ def is_bootstrapped() -> bool:
     return Server.objects.filter(bootstrapped_at__isnull=False).exists()
 
 
-def bootstrap(admin: Actor, context: RequestContext) -> Server:
-    """Make `admin`, who becomes a user described as given, the first administrator.
+def bootstrap(admin: Actor, context: RequestContext, *, is_operator: bool = False) -> Server:
+    """Make `admin`, who becomes a user described as given, an administrator; `is_operator`: one for automation.
 
-    Raises AlreadyBootstrapped when the server has one.
+    An operator does everything everywhere. Raises AlreadyBootstrapped when it was done and not reopened, Forbidden for
+    a deleted user.
     """
+    privilege = Privilege.OPERATOR if is_operator else Privilege.ADMIN
     with changing():
         server = Server.objects.select_for_update().get(pk=Server.this().pk)
         if server.bootstrapped_at is not None:
@@ -46,12 +48,28 @@ def bootstrap(admin: Actor, context: RequestContext) -> Server:
         server.save(update_fields=["bootstrapped_at"])
         users.register(admin, context)
         users.refresh(admin, context)
-        ledger.give([SERVER], [(admin.id, Privilege.ADMIN)], granted_by=context.actor.id)
+        ledger.give([SERVER], [(admin.id, privilege)], granted_by=context.actor.id)
         if config.current().server.enable_default_project:
             _make_default_project(admin, granted_by=context.actor.id)
         Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the administrator's right is on all of them
-        record(Change("bootstrapServer", "server", str(server.id), data={"admin": admin.id}), context)
+        data = {"admin": admin.id, "privilege": privilege.value}
+        record(Change("bootstrapServer", "server", str(server.id), data=data), context)
     return server
+
+
+def reopen_bootstrap(context: RequestContext) -> bool:
+    """Let the next call of bootstrap make a further administrator; who is one stays it. Returns whether it was closed.
+
+    Until that call everybody with a valid token can become administrator: only who runs the server may ask for it.
+    """
+    with changing():
+        server = Server.objects.select_for_update().get(pk=Server.this().pk)
+        if server.bootstrapped_at is None:
+            return False
+        server.bootstrapped_at = None
+        server.save(update_fields=["bootstrapped_at"])
+        record(Change("reopenBootstrap", "server", str(server.id)), context)
+    return True
 
 
 def _make_default_project(admin: Actor, *, granted_by: PrincipalId) -> None:

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
+from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest, Conflict, NoSuchUser
 from lakewarden.events.changes import Change, record
@@ -84,11 +85,7 @@ def ensure_present(users: Iterable[PrincipalId]) -> None:
     None of them is deleted until the caller's transaction ends.
     """
     wanted = list(users)
-    rows = fetch(
-        "select id, deleted_at is not null from lakewarden_user where id = any(%s::text[]) order by id for share",
-        [wanted],
-    )
-    known = dict(rows)
+    known = hold(wanted)
     for user in wanted:
         if user not in known:
             raise NoSuchUser(f"User does not exist: {user}")
@@ -96,9 +93,27 @@ def ensure_present(users: Iterable[PrincipalId]) -> None:
             raise BadRequest(f"The user {user} was deleted: nothing can be given to him")
 
 
+def hold(users: Iterable[PrincipalId]) -> dict[str, bool]:
+    """Those of `users` who are known, and whether each is deleted; none is until the caller's transaction ends.
+
+    Whoever changes what somebody holds does this before it takes the project's row, see `lakewarden.transactions`.
+    """
+    rows = fetch(
+        "select id, deleted_at is not null from lakewarden_user where id = any(%s::text[]) order by id for share",
+        [list(users)],
+    )
+    return dict(rows)
+
+
 def _forget_rights(principal: PrincipalId) -> None:
-    """Remove them, and void every decision that may stand on them, those that come from his token among them."""
-    concerned = {*grants.forget_principal(principal), *members.forget_principal(principal)}
+    """Remove them, and void every decision that may stand on them, those that come from his token among them.
+
+    The caller holds the user's row: nothing is given to him meanwhile.
+    """
+    concerned = {
+        *Grant.objects.filter(principal_id=principal).values_list("project_id", flat=True).distinct(),
+        *Membership.objects.filter(member_id=principal).values_list("project_id", flat=True).distinct(),
+    }
     bound = Role.objects.filter(provider_id=principal.partition("~")[0]).values_list("project_id", flat=True)
     projects = Project.objects.order_by("id")
     if None not in concerned:
@@ -106,3 +121,5 @@ def _forget_rights(principal: PrincipalId) -> None:
     # locked in one order: two deletions at once do not wait for each other
     found = [project.id for project in projects.select_for_update(no_key=True)]
     Project.objects.filter(id__in=found).update(authz_epoch=F("authz_epoch") + 1)
+    grants.forget_principal(principal)
+    members.forget_principal(principal)

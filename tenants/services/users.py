@@ -35,7 +35,7 @@ def user_id(text: str) -> PrincipalId:
     if not is_user_id(text):
         raise InvalidArgument(
             f"Invalid user id {text[:80]!r}: '<provider>~<subject>' is expected, as in 'oidc~4f1c', "
-            "with a subject of 1 to 255 printable characters"
+            "with a subject of 1 to 255 printable characters; the provider 'system' is the server itself"
         )
     return PrincipalId(text)
 

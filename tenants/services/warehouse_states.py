@@ -98,8 +98,9 @@ def ensure_unprotected(warehouse: Warehouse) -> None:
     kept = warehouse.protection
     if kept is not None:
         why = f" ({kept['reason']})" if kept["reason"] else ""
+        since = kept["at"].replace("+00:00", "Z")  # as the answers write it
         raise Protected(
-            f"The warehouse {warehouse.name!r} is protected since {kept['at']} by {kept['by']}{why}: lift that first "
+            f"The warehouse {warehouse.name!r} is protected since {since} by {kept['by']}{why}: lift that first "
             f"by POST /management/v1/warehouse/{warehouse.id}/protection"
         )
 

@@ -62,9 +62,10 @@ def create(
 
 def visible(granted: Granted[Project], page: Page, *, statuses: Collection[str]) -> tuple[list[Warehouse], str | None]:
     """The project's warehouses that the caller may see, by name, and the key behind which the next page starts."""
-    after = page.after or ""
-    found = [each for each in access.visible_warehouses(granted) if each.status in statuses and each.name_key > after]
-    return page.cut([(each, each.name_key) for each in found])
+    found = access.visible_warehouses(granted).filter(status__in=statuses)
+    if page.after is not None:
+        found = found.filter(name_key__gt=page.after)
+    return page.cut([(each, each.name_key) for each in found[: page.limit]])
 
 
 def lock_creations() -> None:
@@ -78,12 +79,12 @@ def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StoragePro
     try:
         with changing():
             lock_creations()
+            projects.bump_epoch(project.id)
             warehouse_validation.ensure_exclusive(profile, but=None)
             warehouse.save(force_insert=True)
             ledger.give(
                 warehouse_chain(warehouse), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id
             )
-            projects.bump_epoch(project.id)
             data = {"name": warehouse.name, "location": warehouse.location}
             record(Change("createWarehouse", "warehouse", str(warehouse.id), project.id, data), context)
     except IntegrityError as error:

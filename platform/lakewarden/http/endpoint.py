@@ -5,7 +5,7 @@ from urllib.parse import unquote_plus
 
 from django.http import HttpRequest, HttpResponse
 
-from lakewarden.database import was_stale
+from lakewarden.database import may_be_repeated
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
@@ -44,7 +44,7 @@ class Endpoint:
         try:
             return self._answer(request, path, identifier)
         except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
-            if not (again and was_stale(error)):
+            if not (again and may_be_repeated(error)):
                 return render_error(error, identifier)
         return self._answered(request, path, identifier, again=False)
 

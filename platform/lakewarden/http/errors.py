@@ -21,6 +21,7 @@ from lakewarden.http.responses import JSON, json_response
 logger = logging.getLogger(__name__)
 
 _SERVER_ERROR = 500
+_MAX_MESSAGE = 8192  # characters: a namespace of the longest names is told in full
 
 
 class RenderedError(HttpResponse):
@@ -41,8 +42,11 @@ def as_lakewarden_error(error: Exception) -> LakewardenError:
 
 
 def error_body(error: LakewardenError, message: str | None = None) -> dict[str, Any]:
-    """The Iceberg error model of an error."""
-    return {"error": {"message": message or error.message, "type": error.wire_type, "code": error.status}}
+    """The Iceberg error model of an error. A message that repeats a very long value loses the value's middle."""
+    told = message or error.message
+    if len(told) > _MAX_MESSAGE:
+        told = f"{told[: _MAX_MESSAGE // 2]} … {told[-_MAX_MESSAGE // 4 :]}"
+    return {"error": {"message": told, "type": error.wire_type, "code": error.status}}
 
 
 def render_error(error: Exception, identifier: str) -> HttpResponse:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from tenants.models import Warehouse
 from tests.integration.management.openapi import CheckedClient
+from tests.integration.management.town import Town, settle
 from tests.servers.asgi_client import AsgiClient
 
 
@@ -10,3 +12,9 @@ from tests.servers.asgi_client import AsgiClient
 def client(client: AsgiClient) -> CheckedClient:
     """The `client` of all integration tests, which also checks every answer."""
     return CheckedClient(client.headers)
+
+
+@pytest.fixture
+def town(client: AsgiClient, admin: AsgiClient, warehouse: Warehouse) -> Town:
+    """A project with Eve in it, who wants more rights than she has."""
+    return settle(admin, warehouse)

@@ -60,7 +60,9 @@ def test_create_project_with_a_bad_member_is_refused(admin: AsgiClient, body: ob
 
 
 def test_create_project_needs_an_operator(stranger: AsgiClient) -> None:
-    assert stranger.post("/management/v1/project", {"project-name": "a"}).error() == (403, "ForbiddenException")
+    refused = stranger.post("/management/v1/project", {"project-name": "a"})
+    assert refused.error() == (403, "ForbiddenException")
+    assert refused.message().endswith("create_project on the server needs the privilege admin or operator")
 
 
 def test_create_project_before_bootstrap_is_forbidden(client: AsgiClient) -> None:

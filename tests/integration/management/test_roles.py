@@ -261,6 +261,13 @@ def test_a_new_role_of_a_group_counts_at_once(admin: AsgiClient, client: AsgiCli
     assert analyst.get("/management/v1/project").status == 200
 
 
+def test_a_taken_role_is_told_by_what_of_it_is_taken(admin: AsgiClient) -> None:
+    admin.post(ROLE, {"name": "a", **GROUP})
+    assert admin.post(ROLE, {"name": "A"}).message() == "A role with the name 'A' exists already in this project"
+    same_group = admin.post(ROLE, {"name": "b", **GROUP})
+    assert f"the source {GROUP['provider-id']}~{GROUP['source-id']} exists" in same_group.message()
+
+
 def test_rebinding_to_a_taken_or_bad_source_is_refused(admin: AsgiClient) -> None:
     make(admin, "analysts", **GROUP)
     other = make(admin, "other")

@@ -1,5 +1,13 @@
 from concurrent.futures import ThreadPoolExecutor
 
+from click.testing import CliRunner, Result
+
+from lakewarden.audit.models import AuditEntry
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.cli import main
+from lakewarden.context import SYSTEM
+from lakewarden.events.models import OutboxEvent
+from tenants.access import SERVER
 from tenants.models import User
 from tests.servers.asgi_client import AsgiClient
 
@@ -19,7 +27,7 @@ def test_info_tells_version_and_backend(admin: AsgiClient) -> None:
     told = admin.get("/management/v1/info").json()
     assert set(told) == {"server-id", "bootstrapped", "default-project-id", "authz-backend", "version", "queues"}
     assert (told["default-project-id"], told["authz-backend"]) == (NIL, "database")
-    assert told["queues"] == ["tabular_purge", "task_log_cleanup"]
+    assert told["queues"] == ["soft_deletion", "tabular_purge", "task_log_cleanup"]
 
 
 def test_bootstrap_makes_the_caller_administrator(client: AsgiClient) -> None:
@@ -64,12 +72,60 @@ def test_bootstrap_without_accepting_the_terms_changes_nothing(client: AsgiClien
     assert alice.get("/management/v1/info").json()["bootstrapped"] is False
 
 
-def test_bootstrap_as_operator_is_not_served(client: AsgiClient) -> None:
-    answer = client.as_user("alice").post(
-        "/management/v1/bootstrap", {"accept-terms-of-use": True, "is-operator": True}
-    )
-    assert answer.status == 400
-    assert "'is-operator' is not served" in answer.message()
+def test_bootstrap_as_operator_is_for_automation(client: AsgiClient) -> None:
+    robot = client.as_user("engine-robot")
+    assert robot.post("/management/v1/bootstrap", {"accept-terms-of-use": True, "is-operator": True}).status == 204
+    assert [pair for pair in ledger.on(SERVER) if pair[0] == "oidc~engine-robot"] == [("oidc~engine-robot", "operator")]
+    actions = {each["action"] for each in robot.get("/management/v1/project/actions").json()["allowed-actions"]}
+    assert {"create_warehouse", "create_role", "read_grants"} <= actions
+    assert AuditEntry.objects.get(action="bootstrapServer").details == {
+        "admin": "oidc~engine-robot",
+        "privilege": "operator",
+    }
+
+
+def reopen(*options: str) -> Result:
+    return CliRunner().invoke(main, ["reopen-bootstrap", *options])
+
+
+def test_a_reopened_bootstrap_makes_one_more_administrator(admin: AsgiClient, client: AsgiClient) -> None:
+    told = reopen("--yes")
+    assert told.exit_code == 0
+    assert "anybody with a valid token can" in told.output
+    row = AuditEntry.objects.get(action="reopenBootstrap")
+    assert (row.actor, row.user_agent) == (SYSTEM, "lakewarden reopen-bootstrap")
+    assert OutboxEvent.objects.filter(type="reopenBootstrap").count() == 1
+    assert reopen("--yes").output == "The server can be bootstrapped already; nothing was changed\n"
+
+    def bootstrap(name: str) -> int:
+        return client.as_user(name).post("/management/v1/bootstrap", {"accept-terms-of-use": True}).status
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(bootstrap, "abcd")) == [204, 400, 400, 400]
+    holders = {principal for principal, _ in ledger.on(SERVER)}
+    assert len(holders) == 2
+    assert "oidc~admin" in holders
+    assert admin.post("/management/v1/project", {"project-name": "mine"}).status == 201
+
+
+def test_bootstrap_is_not_reopened_without_a_yes(admin: AsgiClient, stranger: AsgiClient) -> None:
+    told = reopen()
+    assert told.exit_code == 1
+    assert "Nothing was changed" in told.output
+    assert "--yes" in told.output
+    assert stranger.post("/management/v1/bootstrap", {"accept-terms-of-use": True}).status == 400
+
+
+def test_a_deleted_user_does_not_become_administrator_by_a_reopened_bootstrap(
+    admin: AsgiClient, stranger: AsgiClient
+) -> None:
+    assert stranger.get("/management/v1/whoami").status == 200
+    assert admin.delete("/management/v1/user/oidc~stranger").status == 204
+    assert reopen("--yes").exit_code == 0
+    answer = stranger.post("/management/v1/bootstrap", {"accept-terms-of-use": True})
+    assert answer.error() == (403, "ForbiddenException")
+    assert [principal for principal, _ in ledger.on(SERVER)] == ["oidc~admin"]
+    assert admin.get("/management/v1/info").json()["bootstrapped"] is False
 
 
 def test_whoami_provisions_the_caller(admin: AsgiClient, stranger: AsgiClient) -> None:

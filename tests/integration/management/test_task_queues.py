@@ -65,9 +65,10 @@ def test_settings_are_of_one_warehouse(admin: AsgiClient, warehouse: Warehouse, 
         ({"queue-config": []}, "queue-config"),
         (
             {"queue-config": {"retries": 3}},
-            "'retries' cannot be set for the queue tabular_purge: known are max-attempts",
+            "'retries' cannot be set for the queue tabular_purge: known are deletions-at-once, max-attempts",
         ),
         ({"queue-config": {"max-attempts": 0}}, "from 1 to 16"),
+        ({"queue-config": {"deletions-at-once": 65}}, "from 1 to 64"),
         ({"queue-config": {"max-attempts": 17}}, "from 1 to 16"),
         ({"queue-config": {"max-attempts": "3"}}, "whole number"),
         ({"queue-config": {"max-attempts": True}}, "whole number"),
@@ -83,12 +84,19 @@ def test_a_wrong_setting_is_refused(admin: AsgiClient, warehouse: Warehouse, bod
     assert admin.get(route(warehouse.id)).json() == {"queue-config": {}}
 
 
-@pytest.mark.parametrize("queue", ["task_log_cleanup", "soft_deletion", "housekeeping", "x%00"])
+@pytest.mark.parametrize("queue", ["task_log_cleanup", "housekeeping", "x%00"])
 def test_a_queue_that_is_none_of_warehouses_is_missing(admin: AsgiClient, warehouse: Warehouse, queue: str) -> None:
     assert admin.get(route(warehouse.id, f"{queue}/config")).error() == (404, "NotFoundException")
     answer = admin.post(route(warehouse.id, f"{queue}/config"), {"queue-config": {}})
     assert answer.error() == (404, "NotFoundException")
-    assert "known are tabular_purge" in answer.message()
+    assert "known are soft_deletion, tabular_purge" in answer.message()
+
+
+def test_the_queue_of_soft_deletions_has_an_old_name(admin: AsgiClient, warehouse: Warehouse) -> None:
+    settings = {"queue-config": {"max-attempts": 3}}
+    assert admin.post(route(warehouse.id, "tabular_expiration/config"), settings).status == 204
+    told = admin.get(route(warehouse.id, "soft_deletion/config")).json()
+    assert told["queue-config"]["max-attempts"] == 3
 
 
 def test_no_queue_is_scheduled_by_hand(admin: AsgiClient, client: AsgiClient, warehouse: Warehouse) -> None:
@@ -113,7 +121,7 @@ def test_who_may_read_and_change_settings(client: AsgiClient, warehouse: Warehou
 
 
 def test_info_lists_the_queues(admin: AsgiClient) -> None:
-    assert admin.get("/management/v1/info").json()["queues"] == ["tabular_purge", "task_log_cleanup"]
+    assert admin.get("/management/v1/info").json()["queues"] == ["soft_deletion", "tabular_purge", "task_log_cleanup"]
 
 
 def test_finished_tasks_are_removed_after_their_time(

@@ -81,10 +81,10 @@ def retry(job: ProcrastinateJob) -> None:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, reason: str = "the disk is on fire") -> None:
-    def fail(_self: LocalStorage, location: str) -> None:
+    def fail(_self: LocalStorage, location: str, *, within: str) -> None:
         raise OSError(f"{reason} at {location}")
 
-    monkeypatch.setattr(LocalStorage, "delete_below", fail)
+    monkeypatch.setattr(LocalStorage, "survey", fail)
 
 
 def run(job: ProcrastinateJob) -> None:
@@ -131,8 +131,10 @@ def test_a_purge_that_has_run_stays_listed(lake: Lake) -> None:
     run(job)
     task = told(lake, identifier)
     assert (task["status"], task["progress"], task["attempt"]) == ("SUCCESS", 1.0, 1)
-    assert task["message"] == "1 files removed"
-    assert task["execution-details"] == {"files-removed": 1}
+    details = task["execution-details"]
+    assert details["location"] == job.args["location"]
+    assert (details["files-removed"], details["folders-removed"]) == (1, 2)
+    assert task["message"] == f"1 files removed ({details['bytes-removed']} bytes), and 2 folders"
     (attempt,) = task["attempts"]
     assert (attempt["attempt"], attempt["status"], attempt["progress"]) == (1, "SUCCESS", 1.0)
     assert attempt["duration"].startswith("PT")
@@ -218,7 +220,7 @@ def test_a_cancelled_purge_never_runs(lake: Lake) -> None:
     identifier = listed(lake)[0]["task-id"]
     for _ in range(2):
         assert act(lake, "cancel", identifier).status == 204
-    assert told(lake, identifier)["message"] == "Cancelled on request"
+    assert told(lake, identifier)["message"] == "Cancelled on request: files that were not removed by then stay"
     assert not ProcrastinateJob.objects.exists()
     assert AuditEntry.objects.filter(action="controlTask").count() == 1
 

@@ -97,7 +97,7 @@ def test_a_change_needs_more_than_to_see_the_warehouse(
         (
             "delete-profile",
             {"delete-profile": {"type": "soft", "expiration-seconds": 1}},
-            "soft deletion is not served",
+            "expiration-seconds is '1'",
         ),
         ("delete-profile", {"delete-profile": {"type": "x" * 5000}}, "is not known"),
         ("delete-profile", {"delete-profile": "hard"}, "delete-profile"),
@@ -230,6 +230,7 @@ def test_a_protected_warehouse_is_not_deleted_until_that_is_lifted(
     refused = admin.delete(f"/management/v1/warehouse/{warehouse.id}")
     assert refused.error() == (409, "ProtectedException")
     assert told["protected-at"] in refused.message()
+    assert told["protected-at"].endswith("Z")
     assert "by oidc~admin (audited)" in refused.message()
     lifted = change("protection", {"protected": False}).json()
     assert lifted["protected"] is False

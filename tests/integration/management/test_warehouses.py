@@ -6,11 +6,17 @@ from urllib.parse import quote
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from lakewarden.audit.models import AuditEntry
+from lakewarden.authz.actions import ProjectAction
 from lakewarden.authz.ledger.models import Grant as GrantRow
+from lakewarden.context import RequestContext
 from lakewarden.events.models import OutboxEvent
+from lakewarden.paging import Page
+from tenants import access
 from tenants.models import Warehouse
+from tenants.services import warehouses
 from tests.integration.catalog.lake import Lake
 from tests.servers.asgi_client import Answer, AsgiClient
 
@@ -70,7 +76,7 @@ def test_the_body_may_name_the_project_and_the_header_wins(admin: AsgiClient, tm
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"delete-profile": {"type": "soft", "expiration-seconds": 3600}}, "soft deletion is not served"),
+        ({"delete-profile": {"type": "soft", "expiration-seconds": 59}}, "expiration-seconds is '59'"),
         ({"delete-profile": {"type": "never"}}, "is not known"),
         ({"delete-profile": {"type": "hard", "more": 1}}, "is not known"),
         ({"storage-credential": {"type": "s3", "credential-type": "access-key"}}, "has none"),
@@ -371,12 +377,17 @@ def test_delete_removes_warehouse_grants_and_numbers_but_no_files(
     assert again.status == 201
 
 
-def test_delete_with_force_is_not_served(delete: Delete, warehouse: Warehouse) -> None:
-    answer = delete("?force=true")
-    assert answer.status == 400
-    assert "force=true is not served" in answer.message()
+def test_delete_with_force_needs_its_own_right_and_goes_past_a_protection(
+    admin: AsgiClient, client: AsgiClient, delete: Delete, warehouse: Warehouse, grant: Give
+) -> None:
+    admin.post(f"/management/v1/warehouse/{warehouse.id}/protection", {"protected": True})
+    assert delete().error() == (409, "ProtectedException")
     assert delete("?force=perhaps").status == 400
+    grant("clerk", "modify")
+    assert delete("?force=true", by=client.as_user("clerk")).error() == (403, "ForbiddenException")
     assert Warehouse.objects.exists()
+    assert delete("?force=true").status == 204
+    assert AuditEntry.objects.get(action="deleteWarehouse").details["force"] is True
 
 
 @pytest.fixture
@@ -435,3 +446,11 @@ def test_a_warehouse_that_is_deleted_while_namespaces_are_made_is_either_empty_o
 @pytest.mark.parametrize("name", ["lake", quote("ü/lake", safe="")])
 def test_delete_by_anything_but_an_id_is_missing(admin: AsgiClient, warehouse: Warehouse, name: str) -> None:
     assert admin.delete(f"/management/v1/warehouse/{name}").error() == (404, "NoSuchWarehouseException")
+
+
+def test_a_page_of_warehouses_costs_no_more_than_it_shows(admin_context: RequestContext, warehouse: Warehouse) -> None:
+    granted = access.project(admin_context, warehouse.project_id, ProjectAction.LIST_WAREHOUSES)
+    with CaptureQueriesContext(connection) as asked:
+        found, _ = warehouses.visible(granted, Page(None, 5), statuses={"active"})
+    assert [each.id for each in found] == [warehouse.id]
+    assert [query["sql"].rpartition(" ")[2] for query in asked] == ["6"]

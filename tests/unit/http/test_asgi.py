@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from lakewarden import asgi
+from lakewarden.hot.routes import Answer, HotRequest
 
 
 def receiver(*messages: dict[str, Any]) -> Any:
@@ -58,6 +59,28 @@ def test_headers_that_come_twice_are_joined_and_the_body_gives_the_length() -> N
     assert (environ["CONTENT_LENGTH"], environ["CONTENT_TYPE"]) == ("3", "text/plain")
     assert (environ["PATH_INFO"], environ["QUERY_STRING"]) == ("/%C3%A9", "q")
     assert "HTTP_CONTENT_LENGTH" not in environ
+
+
+def environ_of(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
+    scope = {"type": "http", "http_version": "1.1", "method": "GET", "path": "/", "query_string": b""}
+    return asgi._environ({**scope, "headers": list(headers)}, b"")
+
+
+def test_a_header_with_an_underscore_does_not_pass_for_the_one_with_a_hyphen() -> None:
+    environ = environ_of((b"x_project_id", b"theirs"), (b"x-project-id", b"mine"), (b"x_assume_role", b"any"))
+    assert environ["HTTP_X_PROJECT_ID"] == "mine"
+    assert "HTTP_X_ASSUME_ROLE" not in environ
+
+
+def test_a_header_that_comes_twice_is_no_business_of_the_hot_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answering(request: HotRequest) -> Answer | None:
+        return 200, [], request.headers[b"x-project-id"]
+
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [answering])
+    once = [(b"x-project-id", b"mine")]
+    scope = {"method": "GET", "query_string": b""}
+    assert asyncio.run(asgi._hot({**scope, "headers": once}, b"/catalog/v1/config")) == (200, [], b"mine")
+    assert asyncio.run(asgi._hot({**scope, "headers": once * 2}, b"/catalog/v1/config")) is None
 
 
 @pytest.mark.parametrize("event", ["startup", "shutdown"])

@@ -77,3 +77,10 @@ def test_djangos_own_pages_are_in_our_shape() -> None:
         (500, "InternalServerError"),
     ]
     assert "GET /nowhere" in found[0]["message"]
+
+
+def test_a_message_that_repeats_a_long_value_keeps_its_beginning_and_its_end() -> None:
+    told = body(render_error(errors.BadRequest(f"Invalid id {'x' * 100_000}: letters are expected"), "1"))
+    assert told["message"].startswith("Invalid id xxx")
+    assert told["message"].endswith("xxx: letters are expected")
+    assert len(told["message"]) < 8192

@@ -15,6 +15,8 @@ class Order(Body):
     item_name = serializers.CharField()
     count = serializers.IntegerField(default=1)
     parts = Inner(many=True, default=list)
+    colour = serializers.ChoiceField(choices=["red", "blue"], required=False)
+    sizes = serializers.ListField(child=serializers.ChoiceField(choices=["s", "m"]), required=False)
 
 
 class Told(Shape):
@@ -46,13 +48,21 @@ def test_a_member_that_is_not_served_may_say_nothing_only() -> None:
     ("members", "said"),
     [
         ({"item_name": "a"}, "unknown member 'item_name'; did you mean 'item-name'"),
-        ({"item-name": "a", "zzz": 1}, "unknown member 'zzz'; known are item-name, count, parts"),
+        ({"item-name": "a", "zzz": 1}, "unknown member 'zzz'; known are item-name, count, parts, colour, sizes"),
         ({}, "item-name: This field is required"),
         ({"item-name": "a", "count": "many"}, "count: A valid integer is required"),
         ({"item-name": "a", "parts": [{"size": 1}, {"size": "x"}]}, r"parts\[1\].size: A valid integer"),
         ({"item-name": "a", "parts": 3}, "parts: Expected a list"),
+        ({"item-name": "a", "colour": "green"}, "colour: 'green' is not known: one of red, blue is expected"),
+        ({"item-name": "a", "sizes": ["s", "{x}"]}, r"sizes\[1\]: '{x}' is not known: one of s, m is expected"),
     ],
 )
 def test_a_wrong_member_is_named(members: dict[str, object], said: str) -> None:
     with pytest.raises(BadRequest, match=said):
         Order.parse(members)
+
+
+def test_a_very_long_unknown_member_is_cut() -> None:
+    with pytest.raises(BadRequest) as refused:
+        Order.parse({"z" * 1_000_000: 1})
+    assert len(refused.value.message) < 200

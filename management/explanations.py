@@ -1,0 +1,247 @@
+"""Why somebody may or may not do something, and who may: `…/explanation` and `…/who-may` of every kind of object."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.services import rights
+from catalog.services.rights import Identity
+from lakewarden.authz.actions import ACTIONS, Action, ObjectType, ProjectAction, RoleAction
+from lakewarden.authz.explanation import Given
+from lakewarden.authz.interface import ObjectRef
+from lakewarden.authz.model import REQUIRED, Needs, Privilege
+from lakewarden.context import PrincipalId
+from lakewarden.errors import BadRequest
+from management import identities
+from management.api import ManagementView
+from management.grantable import GRANTABLES, ROLE, Grantable
+from management.grants import PrincipalField, plain_principal
+from management.pages import PAGE_PARAMETERS, token_of
+from management.shapes import Shape
+from tenants import access
+from tenants.services import explanations
+from tenants.services.explanations import Reader, Told
+
+
+class ObjectShape(Shape):
+    object_type = serializers.CharField()
+    object_id = serializers.CharField()
+
+
+class DecidingGrantShape(Shape):
+    """`object-id` and `granted-by` are told to those who may read the grants of that object."""
+
+    privilege = serializers.CharField()
+    principal = PrincipalField()
+    object_type = serializers.CharField()
+    object_id = serializers.CharField(required=False)
+    granted_by = serializers.CharField(required=False)
+
+
+class RoleOnTheWayShape(Shape):
+    """`by` is `membership`, `token` (the identity provider says so) or `assumed` (`x-assume-role`)."""
+
+    role = serializers.CharField()
+    name = serializers.CharField(required=False)
+    by = serializers.CharField()
+
+
+class BecauseShape(Shape):
+    """One grant, the roles through which it is had, and what follows from it step by step down to the object."""
+
+    privilege = serializers.CharField()
+    grant = DecidingGrantShape()
+    through_roles = RoleOnTheWayShape(many=True)
+    then = serializers.ListField(child=serializers.CharField())
+
+
+class NeedsField(serializers.ListField):
+    """Of each inner list one privilege is needed."""
+
+    child = serializers.ListField(child=serializers.CharField())
+
+
+class ExplanationShape(Shape):
+    """`managed-access` is the object without whose managed access the owner would hold what is missing."""
+
+    allowed = serializers.BooleanField()
+    action = serializers.CharField()
+    needs = NeedsField()
+    because = BecauseShape(many=True)
+    missing = NeedsField()
+    managed_access = ObjectShape(required=False)
+    remark = serializers.CharField(required=False)
+
+
+class HolderShape(Shape):
+    principal = PrincipalField()
+    because = BecauseShape(many=True)
+
+
+class WhoMayShape(Shape):
+    action = serializers.CharField()
+    needs = NeedsField()
+    principals = HolderShape(many=True)
+    next_page_token = serializers.CharField(required=False)
+
+
+_ACTION = OpenApiParameter("action", str, required=True, description="An action of the object, e.g. `get_metadata`.")
+_WHOSE = [
+    OpenApiParameter("principalUser", description="Ask about this user instead of oneself: <provider>~<subject>"),
+    OpenApiParameter("principalRole", description="Ask about this role instead of oneself: its id"),
+]
+_EXPAND = OpenApiParameter("expand", bool, description="Also list those who may because of a role that they are in.")
+
+
+class AboutRights(ManagementView):
+    """What questions about rights on one kind of object have in common."""
+
+    kind = cast("Grantable", None)
+    seen: tuple[list[ObjectRef], frozenset[Privilege]]
+
+    def looked_up(self, parts: Mapping[str, str]) -> list[ObjectRef]:
+        """The chain of the object, which the caller may see; of the server everybody knows."""
+        if self.kind.type is ObjectType.SERVER:
+            chain = [access.SERVER]
+            self.seen = chain, access.privileges(self.context, chain=chain, project=None)
+        else:
+            granted = self.kind.seen(self.context, parts)
+            self.seen = list(granted.chain), granted.privileges
+        return self.seen[0]
+
+    def action(self) -> Action:
+        """Raises BadRequest for one that the object does not know."""
+        known = {action.value: action for action in ACTIONS[self.kind.type]}
+        name = self.call.query.get("action")
+        if name not in known:
+            given = "is missing" if name is None else f"{name[:80]!r} is none of a {self.kind.type.value}"
+            raise BadRequest(f"The query parameter action {given}: one of {', '.join(sorted(known))} is expected")
+        return known[name]
+
+    def ensure_may_ask(self) -> None:
+        """Raises Forbidden for who may not read the grants on the object; those on roles are the project's."""
+        chain, held = self.seen
+        rights.ensure_may_ask(held, self.kind.type)
+        if self.kind.type is ObjectType.ROLE:
+            access.project(self.context, chain[1].id, ProjectAction.READ_GRANTS)
+
+
+class Explained(AboutRights):
+    @extend_schema(parameters=[_ACTION, *_WHOSE], responses={200: ExplanationShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """Whether the caller, or somebody he may ask about, may do the action, and the chain of grants that decides.
+
+        Asking about somebody else takes the right to read the grants on the object (of a role: on its project); the
+        roles that the identity provider gives another user are not known, and are not looked at.
+        """
+        action = self.action()
+        identity = identities.of_query(self.call.query)
+        chain = self.looked_up(parts)
+        actor, reader = self.context.actor, Reader(self.context, chain)
+        if identity is None or (identity.user == actor.id and actor.assumed_role is None):
+            told = explanations.of_caller(self.context, chain, action)
+            return Response(ExplanationShape.of(_plain(told, reader, is_own=True)))
+        self.ensure_may_ask()
+        told = explanations.of_principal(self._principal(identity, chain), chain, action)
+        return Response(ExplanationShape.of(_plain(told, reader, is_own=False)))
+
+    def _principal(self, identity: Identity, chain: Sequence[ObjectRef]) -> PrincipalId:
+        """Raises NoSuchRole for a role that is hidden, or none of the object's project."""
+        if identity.user is not None:
+            return identity.user
+        if self.kind.type is ObjectType.SERVER:
+            return access.role_anywhere(self.context, identity.role, RoleAction.READ_METADATA).target.principal
+        role = access.role(self.context, identity.role, RoleAction.READ_METADATA, project_id=chain[1].id)
+        return role.target.principal
+
+
+class WhoMay(AboutRights):
+    @extend_schema(parameters=[_ACTION, _EXPAND, *PAGE_PARAMETERS], responses={200: WhoMayShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """Users and roles that may do the action, by id, each with the grants that decide.
+
+        Listed are those to whom something is granted on the object, on what it lies in, or (where that is enough) on
+        something in it; `expand` adds everybody who is in such a role. Who has a role by his token alone is not known.
+        """
+        action, page = self.action(), self.page
+        chain = self.looked_up(parts)
+        self.ensure_may_ask()
+        expand = self.call.flag("expand") or False
+        holders, following = explanations.who_may(chain, action, page, expand=expand)
+        reader = Reader(self.context, chain)
+        names = explanations.role_names([holder.explanation for holder in holders])
+        principals = [
+            {
+                "principal": plain_principal(holder.principal),
+                "because": _because(Told(holder.explanation, names), reader, is_own=False),
+            }
+            for holder in holders
+        ]
+        told = {"action": action.value, "needs": _needs(REQUIRED[action]), "principals": principals}
+        return Response(WhoMayShape.of({**told, "next_page_token": token_of(following)}))
+
+
+def _plain(told: Told, reader: Reader, *, is_own: bool) -> dict[str, Any]:
+    found = told.explanation
+    return {
+        "allowed": found.allowed,
+        "action": found.action.value,
+        "needs": _needs(REQUIRED[found.action]),
+        "because": _because(told, reader, is_own=is_own),
+        "missing": _needs(found.missing),
+        "managed_access": _object(found.managed) if found.managed else None,
+        "remark": "The user was deleted: whatever is granted to the id, it holds nothing" if told.is_deleted else None,
+    }
+
+
+def _needs(needs: Needs) -> list[list[str]]:
+    return [sorted(alternatives) for alternatives in needs]
+
+
+def _object(ref: ObjectRef) -> dict[str, str]:
+    return {"object_type": ref.type.value, "object_id": ref.id}
+
+
+def _because(told: Told, reader: Reader, *, is_own: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "privilege": reason.privilege.value,
+            "grant": _grant(reason.grant, reader, is_own=is_own),
+            "through_roles": [
+                {
+                    "role": plain_principal(role)["role"],
+                    "name": told.role_names.get(role),
+                    "by": told.origins.get(role, "membership"),
+                }
+                for role in reason.through
+            ],
+            "then": [f"{step.privilege} on {step.ref.type} {step.ref.id}" for step in reason.then],
+        }
+        for reason in told.explanation.because
+    ]
+
+
+def _grant(given: Given, reader: Reader, *, is_own: bool) -> dict[str, Any]:
+    may_read = reader.may_read(given.ref)
+    return {
+        "privilege": given.privilege.value,
+        "principal": plain_principal(given.principal),
+        "object_type": given.ref.type.value,
+        "object_id": given.ref.id if may_read or is_own or reader.is_above(given.ref) else None,
+        "granted_by": given.granted_by if may_read else None,
+    }
+
+
+routes = [
+    route
+    for kind in (*GRANTABLES, ROLE)
+    for route in (
+        path(f"{kind.path}/explanation", Explained.as_view(kind=kind)),
+        path(f"{kind.path}/who-may", WhoMay.as_view(kind=kind)),
+    )
+]

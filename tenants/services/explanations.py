@@ -1,0 +1,220 @@
+"""Why somebody may do something, and who may: questions about rights, answered from the ledger; never for acting.
+
+Called by the management API once the caller is known to be one who may ask.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lakewarden import config
+from lakewarden.authz.actions import Action, ObjectType
+from lakewarden.authz.explanation import Explanation, Facts, Given, Path, explain, is_helped_from_below, reach, shown
+from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.ledger.members import ROLE_PREFIX
+from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
+from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.errors import NotSupported
+from lakewarden.paging import Page
+from lakewarden.prepared import fetch
+from tenants import access
+from tenants.models import Project, Role, User
+
+_GRANT_READERS = frozenset({Privilege.MANAGE_GRANTS, Privilege.ADMIN, Privilege.OPERATOR})
+
+RolesOf = Mapping[PrincipalId, Sequence[PrincipalId]]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An explanation, with the names of its roles, and how the first role of a way came about if by no membership."""
+
+    explanation: Explanation
+    role_names: Mapping[PrincipalId, str]
+    origins: Mapping[PrincipalId, str] = field(default_factory=dict)
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Somebody who may."""
+
+    principal: PrincipalId
+    explanation: Explanation
+
+
+class Reader:
+    """What the caller may learn about grants on the objects of a chain, and on what lies in its last."""
+
+    def __init__(self, context: RequestContext, chain: Sequence[ObjectRef]) -> None:
+        self._context = context
+        self._chain = list(chain)
+        self._held: dict[int, frozenset[Privilege]] = {}
+
+    def is_above(self, ref: ObjectRef) -> bool:
+        """Whether it is of the chain, which who sees the last of it knows."""
+        return ref in self._chain
+
+    def may_read(self, ref: ObjectRef) -> bool:
+        """Whether he may read all grants on it; an administrator of the server learns of nothing in a project."""
+        if ref in self._chain:
+            return not self._on(self._chain.index(ref)).isdisjoint(_GRANT_READERS)
+        seen = shown(self._chain)
+        return seen is not None and Privilege.MANAGE_GRANTS in self._on(self._chain.index(seen))
+
+    def _on(self, place: int) -> frozenset[Privilege]:
+        if place not in self._held:
+            project = Project.objects.filter(id=_project_of(self._chain)).first() if place else None
+            self._held[place] = access.privileges(self._context, chain=self._chain[: place + 1], project=project)
+        return self._held[place]
+
+
+def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Action) -> Told:
+    """Why the caller may or may not do the action on the last of `chain`, with what his token says of him.
+
+    Raises NotSupported where no rights are looked at, BadRequest or Forbidden for an assumed role that is not his.
+    """
+    subject = access.subject_of_caller(context, _project_of(chain))
+    start: dict[PrincipalId, Path] = {subject.principal: (), **{role: (role,) for role in subject.roles}}
+    origins = dict.fromkeys(subject.roles, "token")
+    if context.actor.assumed_role is not None and subject.principal.startswith(ROLE_PREFIX):
+        start, origins = {subject.principal: (subject.principal,)}, {subject.principal: "assumed"}
+    return _told(subject, start, chain, action, origins)
+
+
+def of_principal(principal: PrincipalId, chain: Sequence[ObjectRef], action: Action) -> Told:
+    """As `of_caller`, for somebody else; what roles a user's next token will name is not known."""
+    subject = access.subject_of(principal)
+    return _told(subject, {subject.principal: ()}, chain, action, {})
+
+
+def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: bool) -> tuple[list[Holder], str | None]:
+    """A page of those who may do the action, by id, and the key of the next page.
+
+    Asked are all to whom something is granted on an object of the chain (or in it, where that is enough), with the
+    roles that they are in; `expand`: those who are in such a role too. Raises NotSupported as `of_caller` does.
+    """
+    _ensure_ledger_decides()
+    facts = _facts(chain, action, principals=None)
+    candidates = {*facts.granted, *facts.below}
+    if expand:
+        roles = [each for each in candidates if each.startswith(ROLE_PREFIX)]
+        candidates.update(PrincipalId(member) for (member,) in fetch(_MEMBERS, [roles]))
+    candidates = {each for each in candidates if each > (page.after or "")} - _deleted(candidates)
+    roles_of = _roles_of(candidates)
+    found: list[tuple[Holder, str]] = []
+    for principal in sorted(candidates):
+        explanation = explain(action, facts, reach({principal: ()}, roles_of))
+        if explanation.allowed:
+            found.append((Holder(principal, explanation), str(principal)))
+        if page.limit is not None and len(found) == page.limit:
+            break
+    return page.cut(found)
+
+
+def role_names(explanations: Collection[Explanation]) -> dict[PrincipalId, str]:
+    """The names of all roles on the ways of the explanations."""
+    principals = {role for each in explanations for reason in each.because for role in reason.through}
+    ids = [principal.removeprefix(ROLE_PREFIX) for principal in principals]
+    return {role.principal: role.name for role in Role.objects.filter(id__in=ids)}
+
+
+def _told(
+    subject: Subject,
+    start: Mapping[PrincipalId, Path],
+    chain: Sequence[ObjectRef],
+    action: Action,
+    origins: Mapping[PrincipalId, str],
+) -> Told:
+    _ensure_ledger_decides()
+    reached = reach(start, _roles_of(start))
+    explanation = explain(action, _facts(chain, action, principals=reached), reached)
+    return Told(explanation, role_names([explanation]), origins, is_deleted=not subject.principal)
+
+
+def _ensure_ledger_decides() -> None:
+    if config.current().authorization.backend == "allow-all":
+        raise NotSupported(
+            "Authorization is off (authorization.backend = allow-all): everybody may do everything, "
+            "and no grant is the reason"
+        )
+
+
+def _project_of(chain: Sequence[ObjectRef]) -> str | None:
+    return next((ref.id for ref in chain if ref.type is ObjectType.PROJECT), None)
+
+
+def _facts(chain: Sequence[ObjectRef], action: Action, *, principals: Collection[PrincipalId] | None) -> Facts:
+    """What the ledger says of the chain about the principals; None: about everybody."""
+    asked = None if principals is None else list(principals)
+    granted: dict[PrincipalId, list[Given]] = {}
+    managed: set[ObjectRef] = set()
+    places = {
+        "types": [ref.type.value for ref in chain],
+        "ids": [ref.id for ref in chain],
+        "principals": asked,
+        "everybody": EVERYBODY,
+    }
+    for kind, identifier, principal, privilege, granted_by in fetch(_GRANTED, places):
+        if privilege == MANAGED_ACCESS:
+            managed.add(ObjectRef(ObjectType(kind), identifier))
+        else:
+            given = _given(kind, identifier, principal, privilege, granted_by)
+            granted.setdefault(given.principal, []).append(given)
+    below: dict[PrincipalId, Given] = {}
+    seen = shown(chain)
+    if seen is not None and is_helped_from_below(action, chain):
+        inside = {"project": _project_of(chain), "id": seen.id, "principals": asked, "everybody": EVERYBODY}
+        below = {given.principal: given for given in (_given(*row) for row in fetch(_BELOW, inside))}
+    return Facts(tuple(chain), granted, below, frozenset(managed))
+
+
+def _given(kind: str, identifier: str, principal: str, privilege: str, granted_by: str) -> Given:
+    return Given(
+        ObjectRef(ObjectType(kind), identifier), PrincipalId(principal), Privilege(privilege), PrincipalId(granted_by)
+    )
+
+
+def _roles_of(principals: Collection[PrincipalId]) -> RolesOf:
+    """The direct memberships of the principals and of all roles above them."""
+    found: dict[PrincipalId, list[PrincipalId]] = {}
+    for member, role in fetch(_MEMBERSHIPS, [list(principals)]):
+        found.setdefault(PrincipalId(member), []).append(PrincipalId(role))
+    return found
+
+
+def _deleted(principals: Collection[PrincipalId]) -> set[PrincipalId]:
+    gone = User.objects.filter(id__in=principals, deleted_at__isnull=False)
+    return {PrincipalId(identifier) for identifier in gone.values_list("id", flat=True)}
+
+
+_GRANTED = """
+    select g.object_type, g.object_id, g.principal_id, g.privilege, g.granted_by
+    from unnest(%(types)s::text[], %(ids)s::text[]) as c(type, id)
+    join authz_grant g on g.object_type = c.type and g.object_id = c.id
+    where %(principals)s::text[] is null or g.principal_id = any(%(principals)s::text[])
+       or g.principal_id = %(everybody)s
+"""
+# of each principal the grant on the outermost object will do
+_BELOW = """
+    select distinct on (principal_id) object_type, object_id, principal_id, privilege, granted_by from authz_grant
+    where project_id = %(project)s and %(id)s = any(ancestors) and principal_id <> %(everybody)s
+      and (%(principals)s::text[] is null or principal_id = any(%(principals)s::text[]))
+    order by principal_id, cardinality(ancestors), object_id, privilege
+"""
+_MEMBERSHIPS = """
+    with recursive above(member_id, role_id) as (
+        select member_id, role_id from authz_membership where member_id = any(%s::text[])
+        union
+        select m.member_id, m.role_id from authz_membership m join above a on m.member_id = a.role_id
+    )
+    select member_id, role_id from above order by member_id, role_id
+"""
+_MEMBERS = """
+    with recursive below(id) as (
+        select member_id from authz_membership where role_id = any(%s::text[])
+        union
+        select m.member_id from authz_membership m join below b on m.role_id = b.id
+    )
+    select id from below
+"""
