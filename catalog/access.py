@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from catalog.models import Namespace, Tabular
 from catalog.refs import NamespaceRef, TabularRef
 from lakewarden.authz.actions import (
@@ -107,6 +109,7 @@ def namespace_in(
     rows = Namespace.objects.select_related("warehouse__project")
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
+        _note_foreign(context, Namespace.objects.all(), place, "namespace", action)
         raise missing
     return tenants_access.granted(
         context, found, chain=namespace_chain(found), action=action, hidden=missing, project=found.warehouse.project
@@ -134,6 +137,45 @@ def view_in(context: RequestContext, warehouse_id: str, view_id: str, action: Vi
     """The view of an id in a warehouse. Raises NoSuchView when it is missing, hidden, a table or elsewhere."""
     missing = NoSuchView(f"View does not exist: {view_id}")
     return _tabular_in(context, _ids(warehouse_id, view_id), Tabular.Kind.VIEW, action, missing)
+
+
+def dropped_namespace_in(
+    context: RequestContext, warehouse_id: str, namespace_id: str, action: NamespaceAction
+) -> Granted[Namespace]:
+    """As `namespace_in`, of one that is dropped and still there. Raises NoSuchNamespace also for one that is not."""
+    missing = NoSuchNamespace(f"There is no dropped namespace {namespace_id} that could be restored")
+    place = _ids(warehouse_id, namespace_id)
+    rows = Namespace.everything.filter(deletion__isnull=False).select_related("warehouse__project", "deletion")
+    found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
+    if found is None:
+        _note_foreign(context, Namespace.everything.all(), place, "namespace", action)
+        raise missing
+    return tenants_access.granted(
+        context, found, chain=namespace_chain(found), action=action, hidden=missing, project=found.warehouse.project
+    )
+
+
+def dropped_tabular_in(
+    context: RequestContext, warehouse_id: str, kind: Tabular.Kind, tabular_id: str, action: TableAction | ViewAction
+) -> Granted[Tabular]:
+    """As `dropped_namespace_in`, of a table or view; raises the kind's own 404."""
+    error = NoSuchTable if kind == Tabular.Kind.TABLE else NoSuchView
+    missing = error(f"There is no dropped {kind} {tabular_id} that could be restored")
+    place = _ids(warehouse_id, tabular_id)
+    rows = Tabular.objects.filter(deletion__isnull=False, kind=kind)
+    rows = rows.select_related("namespace__warehouse__project", "deletion")
+    found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
+    if found is None:
+        _note_foreign(context, Tabular.objects.filter(kind=kind), place, str(kind), action)
+        raise missing
+    return tenants_access.granted(
+        context,
+        found,
+        chain=tabular_chain(found),
+        action=action,
+        hidden=missing,
+        project=found.namespace.warehouse.project,
+    )
 
 
 def may_see(context: RequestContext, tabular: Tabular) -> bool:
@@ -191,6 +233,7 @@ def _tabular_in(
     rows = Tabular.objects.live().select_related("namespace__warehouse__project").filter(kind=kind)
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
+        _note_foreign(context, Tabular.objects.live().filter(kind=kind), place, str(kind), action)
         raise missing
     return tenants_access.granted(
         context,
@@ -200,6 +243,23 @@ def _tabular_in(
         hidden=missing,
         project=found.namespace.warehouse.project,
     )
+
+
+def _note_foreign(
+    context: RequestContext,
+    rows: QuerySet[Namespace] | QuerySet[Tabular],
+    place: tuple[UUID, UUID] | None,
+    kind: str,
+    action: NamespaceAction | TableAction | ViewAction,
+) -> None:
+    """For the audit: what is missing in its warehouse may be another project's."""
+    if place is None:
+        return
+    owners = dict(rows.filter(id=place[1]).values_list("id", "warehouse__project_id"))
+    own = Warehouse.objects.filter(id=place[0]).values_list("project_id", flat=True).first()
+    for identifier, project_id in owners.items():
+        if project_id != own:
+            tenants_access.note_foreign(context, action.value, kind, str(identifier), project_id=project_id)
 
 
 def _ids(warehouse_id: str, object_id: str) -> tuple[UUID, UUID] | None:

@@ -9,10 +9,11 @@ from catalog.api.replay import CatalogMutation, namespace_again
 from catalog.api.shapes import CreateNamespace, UpdateProperties, asked_details, namespace_body, namespaces_body
 from catalog.models import Namespace
 from catalog.refs import NamespaceRef
-from catalog.services import namespaces
+from catalog.services import namespace_drops, namespaces
+from catalog.services.deletions import DropOptions
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
-from lakewarden.errors import NoSuchNamespace
+from lakewarden.errors import BadRequest, NoSuchNamespace
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes, json_response, no_content
 from lakewarden.idempotency.records import Outcome
@@ -70,8 +71,23 @@ class NamespaceEndpoint(CatalogMutation):
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         ref = NamespaceRef.parse(prefix, namespace)
-        namespaces.drop(access.namespace(request.context, ref, NamespaceAction.DELETE))
+        options = DropOptions(
+            purge=_purge(request),
+            force=request.flag("force") or False,
+            recursive=request.flag("recursive") or False,
+        )
+        action = NamespaceAction.FORCE_DROP if options.force else NamespaceAction.DELETE
+        namespace_drops.drop(access.namespace(request.context, ref, action), options)
         return no_content()
+
+
+def _purge(request: ApiRequest) -> bool | None:
+    """`purgeRequested`, as for tables, or `purge`; raises BadRequest when they contradict each other."""
+    asked = {name: request.flag(name) for name in ("purgeRequested", "purge")}
+    given = {value for value in asked.values() if value is not None}
+    if len(given) > 1:
+        raise BadRequest("The query parameters purge and purgeRequested contradict each other: send one of them")
+    return given.pop() if given else None
 
 
 class NamespacePropertiesEndpoint(CatalogMutation):

@@ -12,6 +12,7 @@ from catalog.models import Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import metrics, tables, tabulars
+from catalog.services.deletions import DropOptions
 from catalog.services.pointer import load
 from catalog.services.tables import CommitTable, CreateTable
 from lakewarden.authz.actions import NamespaceAction, TableAction
@@ -71,9 +72,9 @@ class TableEndpoint(CatalogMutation):
         return render_stored(request, tables.commit(granted, body), suffix=COMMIT_SUFFIX)
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        with_files = request.flag("purgeRequested") or False
-        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.DROP)
-        tabulars.drop(granted, with_files=with_files)
+        options = drop_options(request)
+        action = TableAction.FORCE_DROP if options.force else TableAction.DROP
+        tabulars.drop(access.table(request.context, TabularRef.parse(prefix, namespace, table), action), options)
         return no_content()
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
@@ -112,6 +113,11 @@ class TableMetricsEndpoint(Endpoint):
         granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.READ_DATA)
         metrics.keep(granted, report.report_type, request.body)
         return no_content()
+
+
+def drop_options(request: ApiRequest) -> DropOptions:
+    """`purgeRequested` (removes the files too, unless it is false) and `force`."""
+    return DropOptions(purge=request.flag("purgeRequested"), force=request.flag("force") or False)
 
 
 def table_ref(prefix: str, identifier: Identifier) -> TabularRef:

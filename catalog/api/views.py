@@ -6,7 +6,7 @@ from catalog import access
 from catalog.api.rendering import LOAD_SUFFIX, render_stored
 from catalog.api.replay import CatalogMutation, stored_again
 from catalog.api.shapes import RegisterView, Rename
-from catalog.api.tables import identifiers
+from catalog.api.tables import drop_options, identifiers
 from catalog.models import Tabular
 from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import tabulars, views
@@ -53,8 +53,9 @@ class ViewEndpoint(CatalogMutation):
         return render_stored(request, views.replace(granted, body), suffix=LOAD_SUFFIX)
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
-        granted = access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.DROP)
-        tabulars.drop(granted, with_files=False)
+        options = drop_options(request)
+        action = ViewAction.FORCE_DROP if options.force else ViewAction.DROP
+        tabulars.drop(access.view(request.context, TabularRef.parse(prefix, namespace, view), action), options)
         return no_content()
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:

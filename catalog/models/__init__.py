@@ -1,8 +1,9 @@
 """Namespaces, and the tables and views in them."""
 
+from catalog.models.deletion import Deletion
 from catalog.models.metrics import MetricsReport
 from catalog.models.namespace import Namespace
 from catalog.models.statistics import WarehouseStatistics
 from catalog.models.tabular import Tabular, TabularDocument
 
-__all__ = ["MetricsReport", "Namespace", "Tabular", "TabularDocument", "WarehouseStatistics"]
+__all__ = ["Deletion", "MetricsReport", "Namespace", "Tabular", "TabularDocument", "WarehouseStatistics"]

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from catalog.models.deletion import Deletion
 from lakewarden.authz.ledger import shown
 from lakewarden.context import PrincipalId
 from lakewarden.names import match_key
@@ -32,7 +33,7 @@ class ListedNamespace(NamedTuple):
 
 class NamespaceQuerySet(models.QuerySet["Namespace"]):
     def find(self, warehouse_id: UUID, path: Sequence[str]) -> "Namespace | None":
-        """The namespace of a path, with its warehouse and project."""
+        """The live namespace of a path, with its warehouse and project."""
         if any("\x00" in name for name in path):
             return None  # the database holds no such text, and refuses to look for it
         rows = fetch(_FIND, [warehouse_id, path_key(path)])
@@ -47,7 +48,7 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         limit: int | None,
         shown_to: Sequence[PrincipalId] | None,
     ) -> list[tuple[ListedNamespace, str]]:
-        """The direct children behind the name key `after`, in the order of their keys, each with its key.
+        """The live direct children behind the name key `after`, in the order of their keys, each with its key.
 
         `shown_to`: only those with a right of one of them on or in it; None: all.
         """
@@ -59,6 +60,14 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
             within = {"principals": list(shown_to), "within": str(parent_id or warehouse_id)}
             rows = fetch(below.format(filter=f"and id in ({shown.NAMESPACES})"), {**page, **within})
         return [(ListedNamespace(*values), key) for *values, key in rows]
+
+
+NamespaceManager = models.Manager.from_queryset(NamespaceQuerySet)
+
+
+class LiveNamespaces(NamespaceManager["Namespace"]):
+    def get_queryset(self) -> NamespaceQuerySet:
+        return NamespaceQuerySet(self.model, using=self._db).filter(deleted_at__isnull=True)
 
 
 class Namespace(models.Model):
@@ -74,13 +83,31 @@ class Namespace(models.Model):
     version = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
+    deletion = models.ForeignKey(Deletion, on_delete=models.PROTECT, null=True, db_index=False)
 
-    objects = NamespaceQuerySet.as_manager()
+    objects = LiveNamespaces()
+    everything = NamespaceQuerySet.as_manager()
+    """With those that are dropped and can be restored."""
 
     class Meta:
         db_table = "namespace"
-        constraints = [models.UniqueConstraint(fields=["warehouse", "path_key"], name="namespace_path_unique")]
-        indexes = [models.Index(fields=["warehouse", "parent", "name_key"], name="namespace_children")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["warehouse", "path_key"],
+                condition=models.Q(deleted_at__isnull=True),
+                name="namespace_path_unique",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(deleted_at__isnull=True, deletion__isnull=True)
+                | models.Q(deleted_at__isnull=False, deletion__isnull=False),
+                name="namespace_deleted_by_a_deletion",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["warehouse", "parent", "name_key"], name="namespace_children"),
+            models.Index(fields=["deletion"], condition=models.Q(deletion__isnull=False), name="namespace_deleted"),
+        ]
 
     def __str__(self) -> str:
         return ".".join(self.path)
@@ -100,15 +127,16 @@ COLUMNS = f"{NAMESPACE.columns}, {WAREHOUSE.columns}, {PROJECT.columns}"
 _FIND = f"""
     select {COLUMNS} from namespace n
     join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
-    where n.warehouse_id = %s and n.path_key = %s
+    where n.warehouse_id = %s and n.path_key = %s and n.deleted_at is null
 """  # noqa: S608 names of our own columns
 _TOP = """
     select path, id, protection is not null, name_key from namespace
-    where warehouse_id = %(warehouse)s and parent_id is null and name_key > %(after)s {filter}
+    where warehouse_id = %(warehouse)s and parent_id is null and deleted_at is null and name_key > %(after)s {filter}
     order by name_key limit %(limit)s
 """
 _CHILDREN = """
     select path, id, protection is not null, name_key from namespace
-    where warehouse_id = %(warehouse)s and parent_id = %(parent)s and name_key > %(after)s {filter}
+    where warehouse_id = %(warehouse)s and parent_id = %(parent)s and deleted_at is null
+      and name_key > %(after)s {filter}
     order by name_key limit %(limit)s
 """

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import models
 
 from catalog.documents import Document
+from catalog.models.deletion import Deletion
 from catalog.models.namespace import COLUMNS as NAMESPACE_COLUMNS
 from catalog.models.namespace import Namespace, namespace_of, path_key
 from lakewarden.authz.ledger import shown
@@ -110,6 +111,7 @@ class Tabular(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True)
+    deletion = models.ForeignKey(Deletion, on_delete=models.PROTECT, null=True, db_index=False)
 
     objects = TabularQuerySet.as_manager()
 
@@ -123,13 +125,24 @@ class Tabular(models.Model):
             ),
             models.UniqueConstraint(fields=["warehouse", "location"], name="tabular_location_unique"),
             models.CheckConstraint(condition=models.Q(kind__in=["table", "view"]), name="tabular_kind_known"),
+            models.CheckConstraint(
+                condition=models.Q(deleted_at__isnull=True, deletion__isnull=True)
+                | models.Q(deleted_at__isnull=False, deletion__isnull=False),
+                name="tabular_deleted_by_a_deletion",
+            ),
         ]
         indexes = [
+            models.Index(fields=["deletion", "id"], condition=models.Q(deletion__isnull=False), name="tabular_deleted"),
+            models.Index(
+                fields=["warehouse", "-deleted_at", "-id"],
+                condition=models.Q(deleted_at__isnull=False),
+                name="tabular_deleted_newest",
+            ),
             models.Index(
                 fields=["warehouse", "location"],
                 opclasses=["uuid_ops", "text_pattern_ops"],
                 name="tabular_location_prefix",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -157,7 +170,7 @@ _FIND = f"""
     select {TABULAR.columns}, {NAMESPACE_COLUMNS} from namespace n
     join tabular t on t.namespace_id = n.id and t.deleted_at is null
     join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
-    where n.warehouse_id = %s and n.path_key = %s and t.name_key = %s
+    where n.warehouse_id = %s and n.path_key = %s and n.deleted_at is null and t.name_key = %s
 """  # noqa: S608 names of our own columns
 _LISTED = """
     select name, id, protection is not null, name_key from tabular

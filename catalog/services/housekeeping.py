@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
-from catalog.services import metrics, warehouse_statistics
+# importing expiry is what makes its tasks known to the worker
+from catalog.services import expiry, metrics, warehouse_statistics  # noqa: F401
 from lakewarden import config
 from lakewarden.idempotency import records
 

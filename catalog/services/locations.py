@@ -64,6 +64,14 @@ def ensure_empty(warehouse: Warehouse, location: str) -> None:
         raise InvalidArgument(f"The location {location} is not empty: a new table needs a place of its own")
 
 
+def check_apart(warehouse: Warehouse, location: str, *, but: UUID | None = None) -> None:
+    """Raises AlreadyExists when another table or view lies at, in or around `location` now; nothing is held."""
+    if Tabular.objects.has_overlap(warehouse.id, location, but=but):
+        raise AlreadyExists(
+            f"The location {location} overlaps another table's or view's: each needs a place of its own"
+        )
+
+
 def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: UUID | None = None) -> None:
     """Raises AlreadyExists when another table or view lies at, in or around `location`, Unavailable while one goes.
 
@@ -72,27 +80,29 @@ def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: U
     """
     key = zlib.crc32(warehouse.id.bytes)
     fetch(_EXCLUSIVE if exclusive else _SHARED, [_LOCK, key - (1 << 31)])
-    if Tabular.objects.has_overlap(warehouse.id, location, but=but):
-        raise AlreadyExists(
-            f"The location {location} overlaps another table's or view's: each needs a place of its own"
-        )
+    check_apart(warehouse, location, but=but)
     if _is_being_purged(location):
         raise Unavailable(f"At {location} the files of a dropped table are still being removed", retry_after_s=1)
 
 
 def _is_being_purged(location: str) -> bool:
-    """A removal that is queued would take the files of whoever lies there by then."""
-    return bool(fetch(_PURGED, [purge.QUEUE, around(location), location + "/"]))
+    """A removal that is still to be done would take the files of whoever lies there by then.
+
+    Its task says so, not its job: a task that is over never runs again, even if its worker dies before the job is gone.
+    """
+    return bool(fetch(_PURGED, [around(location), location + "/", location + "0"]))  # '0' follows '/'
 
 
 _LOCK = 0x10C8
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
-_PURGED = """
-    select 1 from procrastinate_jobs
-    where queue_name = %s and status in ('todo', 'doing', 'failed') and (lock = any(%s) or starts_with(lock, %s))
+# the form that the index task_purge_place has
+_PURGED = f"""
+    select 1 from task
+    where queue_name = '{purge.QUEUE}' and (outcome is null or outcome = 'FAILED')
+        and (lock = any(%s) or (lock ~>=~ %s and lock ~<~ %s))
     limit 1
-"""
+"""  # noqa: S608 text of our own
 
 
 def storage_of(warehouse: Warehouse) -> Storage:

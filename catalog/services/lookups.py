@@ -9,7 +9,7 @@ _OF = "join warehouse w on w.id = n.warehouse_id and w.status = 'active' join pr
 TABULARS = Coalescer(f"""
     select k.i, t.id, t.kind, t.version, p.id, p.authz_epoch
     from unnest(%s::uuid[], %s::text[], %s::text[]) with ordinality as k(warehouse, path, name, i)
-    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path {_OF}
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
 """)  # noqa: S608 joins of ours
 
@@ -17,14 +17,14 @@ TABULARS = Coalescer(f"""
 NAMESPACES = Coalescer(f"""
     select k.i, n.id, n.path, n.properties, p.id, p.authz_epoch
     from unnest(%s::uuid[], %s::text[]) with ordinality as k(warehouse, path, i)
-    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path {_OF}
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
 """)  # noqa: S608 joins of ours
 
 # (warehouse id, namespace's path key, key after which, how many) → id, path, project, epoch, names with U+001F between
 TABLE_NAMES = Coalescer(f"""
     select k.i, n.id, n.path, p.id, p.authz_epoch, l.names
     from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, path, after, most, i)
-    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path {_OF}
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
     cross join lateral (
         select string_agg(t.name, chr(31) order by t.name_key) as names
         from (
@@ -44,7 +44,7 @@ TOP_NAMESPACE_NAMES = Coalescer("""
         select string_agg(n.name, chr(31) order by n.name_key) as names
         from (
             select path[1] as name, name_key from namespace
-            where warehouse_id = w.id and parent_id is null and name_key > k.after
+            where warehouse_id = w.id and parent_id is null and deleted_at is null and name_key > k.after
             order by name_key limit k.most
         ) n
     ) l

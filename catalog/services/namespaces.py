@@ -1,18 +1,17 @@
-"""Namespaces: create, list, change, drop."""
+"""Namespaces: create, list, change. Their end is in `namespace_drops`."""
 
 import zlib
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.db import IntegrityError
-from django.db.models import F, ProtectedError
+from django.db.models import F
 from django.utils import timezone
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import ListedNamespace, path_key
 from catalog.services import locations
-from catalog.services.protection import ensure_unprotected
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -20,7 +19,6 @@ from lakewarden.authz.model import Privilege
 from lakewarden.errors import (
     AlreadyExists,
     InvalidArgument,
-    NamespaceNotEmpty,
     NoSuchNamespace,
     Unprocessable,
 )
@@ -153,23 +151,6 @@ def update_properties(
         record(_change("updateNamespaceProperties", granted.target, **changed), granted.context)
     missing = [key for key in dict.fromkeys(removals) if key not in before]
     return {**changed, "missing": missing}
-
-
-def drop(granted: Granted[Namespace]) -> None:
-    """Drop an empty namespace; raises NamespaceNotEmpty, and Protected when it is protected."""
-    namespace = granted.target
-    try:
-        with changing():
-            # locked first, so that nobody protects it in between
-            list(Namespace.objects.select_for_update().filter(id=namespace.id).values_list("id"))
-            ensure_unprotected(namespace)
-            record(_change("dropNamespace", namespace), granted.context)
-            deleted, _ = Namespace.objects.filter(id=namespace.id).delete()
-            if not deleted:
-                raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
-            ledger.forget_object(namespace_chain(namespace)[-1])
-    except (ProtectedError, IntegrityError) as error:
-        raise NamespaceNotEmpty(f"Namespace {namespace} is not empty. Drop what it holds first") from error
 
 
 def check_properties(properties: Mapping[str, str]) -> None:

@@ -19,14 +19,8 @@ from catalog.models.namespace import path_key
 from lakewarden import backends
 from lakewarden.authz.actions import (
     ACTIONS,
-    Action,
-    NamespaceAction,
     ObjectType,
-    ProjectAction,
     RoleAction,
-    TableAction,
-    ViewAction,
-    WarehouseAction,
 )
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.model import Privilege, is_allowed
@@ -56,16 +50,6 @@ _MISSING: dict[ObjectType, type[LakewardenError]] = {
     ObjectType.TABLE: NoSuchTable,
     ObjectType.VIEW: NoSuchView,
 }
-_SEEN_BY: dict[ObjectType, Action] = {
-    ObjectType.PROJECT: ProjectAction.INCLUDE_IN_LIST,
-    ObjectType.ROLE: RoleAction.READ_METADATA,
-    ObjectType.WAREHOUSE: WarehouseAction.INCLUDE_IN_LIST,
-    ObjectType.NAMESPACE: NamespaceAction.INCLUDE_IN_LIST,
-    ObjectType.TABLE: TableAction.INCLUDE_IN_LIST,
-    ObjectType.VIEW: ViewAction.INCLUDE_IN_LIST,
-}
-"""Who may do this has been told that the object exists; the server is known to everybody."""
-
 _GRANT_READERS = frozenset({Privilege.MANAGE_GRANTS, Privilege.ADMIN, Privilege.OPERATOR})
 """Who holds one of these on an object may learn what others may do to it."""
 
@@ -138,7 +122,7 @@ class Rights:
         if found is None:
             raise asked.missing()
         own = self._held_by_caller(found)
-        if asked.type in _SEEN_BY and not is_allowed(_SEEN_BY[asked.type], own):
+        if asked.type is not ObjectType.SERVER and Privilege.SEE not in own:  # the server is known to everybody
             raise asked.missing()
         actor = self._context.actor
         if identity is None or (identity.user == actor.id and actor.assumed_role is None):

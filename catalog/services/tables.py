@@ -71,7 +71,10 @@ def _first_metadata(
         location = locations.default_location(target, identifier)
     else:
         location = request.location
-        locations.ensure_empty(target.warehouse, locations.inside(target.warehouse, location))
+        place = locations.inside(target.warehouse, location)
+        # also of what is only staged: an engine writes there before it commits
+        locations.check_apart(target.warehouse, place)
+        locations.ensure_empty(target.warehouse, place)
     policy = target.warehouse.format_policy
     metadata = engine.create(
         body, uuid=str(identifier), location=location, now_ms=now_ms(), default_version=policy.for_new_tables

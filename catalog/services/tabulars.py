@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -11,15 +12,18 @@ from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
-from catalog.services import locations, metadata_files, pointer
+from catalog.services import deletions, locations, metadata_files, pointer
+from catalog.services.deletions import DropOptions, Dropped
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
+from catalog.services.take_back import take_back
 from lakewarden.authz.actions import NamespaceAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.errors import AlreadyExists, InternalError, NoSuchNamespace, ValidationFailed
+from lakewarden.context import Refused
+from lakewarden.errors import AlreadyExists, Forbidden, InternalError, NoSuchNamespace, ValidationFailed
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
@@ -89,8 +93,12 @@ def insert_at(
     event: str,
     exclusive: bool,
     replacing: Tabular | None = None,
+    is_registered: bool = False,
 ) -> Stored:
-    """As `insert`, with a metadata file that is there; the row of `replacing` goes in the same transaction."""
+    """As `insert`, with a metadata file that is there; the row of `replacing` goes in the same transaction.
+
+    One that `is_registered` brings its files along: their removal, where it still waits, is taken back.
+    """
     target, context = namespace.target, namespace.context
     tabular = Tabular(
         id=identifier,
@@ -112,7 +120,11 @@ def insert_at(
                 once = dataclasses.replace(context, idempotency=None)
                 told = {"purge": False, "replaced-by": str(identifier)}
                 record_change(f"drop{kind.capitalize()}", replacing, once, **told)
+            if is_registered:
+                take_back(new.location)
             locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
+            if is_registered:  # again: a removal may have ended since it was read
+                metadata_files.read(target.warehouse, locations.inside(target.warehouse, metadata_location))
             Tabular.objects.add(tabular, document)
             ledger.give(tabular_chain(tabular), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id)
             record_change(event, tabular, context)
@@ -156,13 +168,15 @@ def register(
         event=f"register{kind.capitalize()}",
         exclusive=True,
         replacing=replacing,
+        is_registered=True,
     )
 
 
 def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str) -> None:
     """Give a table or view another name, in the same warehouse. Renaming to its own name changes nothing.
 
-    Raises AlreadyExists when the name is taken, and the kind's own 404 when the object is gone meanwhile.
+    Raises AlreadyExists when the name is taken, the kind's own 404 when the object is gone meanwhile, and Forbidden
+    when the new place would let the caller grant rights that he may not grant now.
     """
     tabular, target = granted.target, destination.target
     check_name(name, what=tabular.kind)
@@ -170,6 +184,8 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
         raise InternalError("A rename between warehouses reached the catalog")
     if (target.id, name) == (tabular.namespace_id, tabular.name):
         return
+    if target.id != tabular.namespace_id:
+        _ensure_gains_nothing(granted, destination)
     found = Tabular.objects.live().filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
     if found is not None:
         raise _rename_refused(str(tabular), target, name, found=found.kind)
@@ -197,28 +213,66 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
         raise _rename_refused(before, target, name, found=tabular.kind) from error
 
 
+def _ensure_gains_nothing(granted: Granted[Tabular], destination: Granted[Namespace]) -> None:
+    """Raises Forbidden when the caller could grant rights on the object in its new place, and cannot where it is."""
+    kind, context = granted.target.kind, granted.context
+    there = access.privileges_elsewhere(context, [*destination.chain, granted.ref])
+    if Privilege.MANAGE_GRANTS in granted.privileges or Privilege.MANAGE_GRANTS not in there:
+        return
+    refused = Forbidden(
+        f"Not allowed: in {destination.target} you could grant rights on this {kind}, which you may not where it is: "
+        f"that takes the privilege {Privilege.MANAGE_GRANTS} on the {kind}"
+    )
+    project_id = granted.chain[1].id
+    context.trail.refused = Refused("rename", kind, granted.ref.id, project_id, refused.message)
+    raise refused
+
+
 def _rename_refused(before: str, target: Namespace, name: str, *, found: str) -> AlreadyExists:
     return AlreadyExists(f"Cannot rename {before} to {target}.{name}. {found.capitalize()} already exists")
 
 
-def drop(granted: Granted[Tabular], *, with_files: bool) -> None:
-    """Take the table or view out of the catalog; with `with_files` the removal of its files is queued with it."""
+def drop(granted: Granted[Tabular], options: DropOptions) -> None:
+    """Take the table or view out of the catalog: for good, or in a warehouse of soft deletion for a while.
+
+    The removal of its files is queued with it, or comes with its expiry. Raises Protected (not with `force`), and the
+    kind's own 404 when it is gone meanwhile.
+    """
     tabular = granted.target
     with changing():
-        if not _remove(tabular):
-            raise gone(tabular)
-        if with_files:
-            _request_purge(tabular)
-        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, purge=with_files)
+        if options.is_soft(tabular.namespace.warehouse):
+            told = _set_aside(granted, options)
+        else:
+            if not _remove(tabular, force=options.force):
+                raise gone(tabular)
+            if options.with_files:
+                _request_purge(tabular, not_before=options.purge_not_before())
+            told = {"purge": options.with_files, "force": options.force}
+        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **told)
 
 
-def _request_purge(tabular: Tabular) -> None:
+def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, object]:
+    """Free the name and keep everything else until the time has passed; returns what is told of it."""
+    tabular, namespace = granted.target, granted.target.namespace
+    pointer.lock_row(tabular)  # before its document, as a commit does
+    ensure_unprotected(tabular)
+    dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
+    if not Tabular.objects.live().filter(id=tabular.id).exists():
+        raise gone(tabular)
+    by = granted.context.actor.id
+    deletion = deletions.begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
+    Tabular.objects.filter(id=tabular.id).update(deleted_at=deletion.deleted_at, deletion=deletion)
+    return deletions.told(deletion)
+
+
+def _request_purge(tabular: Tabular, *, not_before: datetime | None) -> None:
     warehouse, path = tabular.namespace.warehouse, tabular.namespace.path
     purge.request(
         warehouse.storage_profile,
         tabular.location,
         scope=Scope(warehouse.project_id, warehouse.id),
         entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
+        not_before=not_before,
     )
 
 
@@ -236,13 +290,15 @@ def unregister(granted: Granted[Tabular]) -> Stored:
     return last
 
 
-def _remove(tabular: Tabular) -> bool:
+def _remove(tabular: Tabular, *, force: bool = False) -> bool:
     """Whether it was there. Raises Protected: with the row locked, so that nobody protects it in between."""
     ref = tabular_chain(tabular)[-1]
     pointer.lock_row(tabular)  # before its document, as a commit does
-    ensure_unprotected(tabular)
+    if not force:
+        ensure_unprotected(tabular)
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
-    ledger.forget_object(ref)
+    if removed:
+        ledger.forget_object(ref)  # what is granted on one that can be restored stays
     return removed > 0
 
 

@@ -3,7 +3,7 @@
 from django.db import IntegrityError
 from django.db.models import ProtectedError
 
-from catalog.models import Namespace
+from catalog.models import Deletion, Namespace
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.errors import WarehouseHasUnfinishedTasks, WarehouseNotEmpty
@@ -16,8 +16,8 @@ from tenants.models import Warehouse
 from tenants.services import projects, warehouse_states
 
 
-def delete(granted: Granted[Warehouse]) -> None:
-    """Remove the warehouse, never what is in it; its files stay where they are.
+def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
+    """Remove the warehouse (with `force` also a protected one), never what is in it; its files stay where they are.
 
     Raises Protected, WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it is gone meanwhile.
     """
@@ -25,18 +25,30 @@ def delete(granted: Granted[Warehouse]) -> None:
     try:
         with changing():
             warehouse = warehouse_states.locked(granted)
-            warehouse_states.ensure_unprotected(warehouse)
+            if not force:
+                warehouse_states.ensure_unprotected(warehouse)
             if Namespace.objects.filter(warehouse=warehouse).exists():
                 raise not_empty
+            _ensure_nothing_dropped(warehouse)
             ensure_nothing_pending(warehouse)
-            ledger.forget_object(warehouse_chain(warehouse)[-1])
             projects.bump_epoch(warehouse.project_id)
-            told = {"name": warehouse.name, "location": warehouse.location}
+            ledger.forget_object(warehouse_chain(warehouse)[-1])
+            told = {"name": warehouse.name, "location": warehouse.location, "force": force}
             change = Change("deleteWarehouse", "warehouse", str(warehouse.id), warehouse.project_id, told)
             record(change, granted.context)
             warehouse.delete()
     except (ProtectedError, IntegrityError) as error:
         raise not_empty from error
+
+
+def _ensure_nothing_dropped(warehouse: Warehouse) -> None:
+    """Raises WarehouseNotEmpty while dropped namespaces can be restored, or are not removed yet."""
+    last = Deletion.objects.filter(warehouse=warehouse).order_by("-expires_at").first()
+    if last is not None:
+        raise WarehouseNotEmpty(
+            f"The warehouse {warehouse.name!r} holds dropped namespaces that are not removed yet: the last time at "
+            f"which one of them expires is {last.expires_at.isoformat()}"
+        )
 
 
 def ensure_nothing_pending(warehouse: Warehouse) -> None:

@@ -55,7 +55,7 @@ def validate_credential(granted: Granted[Warehouse], credential: dict[str, Any] 
 
 
 def _is_movable(warehouse: Warehouse) -> bool:
-    return not Namespace.objects.filter(warehouse=warehouse).exists()
+    return not Namespace.everything.filter(warehouse=warehouse).exists()
 
 
 def _ensure_movable(warehouse: Warehouse) -> None:

@@ -223,11 +223,49 @@ class CatalogConfig(Section):
     )
 
 
+class DeletionConfig(Section):
+    """What happens to what is dropped."""
+
+    purge_grace_s: int = Field(
+        60,
+        ge=0,
+        le=86400,
+        description="Seconds for which the files of a dropped table stay when nobody asked for their removal in so "
+        "many words; registering the table again meanwhile keeps them. 0 removes them at once.",
+    )
+    tracked_from: int = Field(
+        1000,
+        ge=1,
+        le=100000,
+        description="Tables and views that one request may remove for good while its caller waits; more leave the "
+        "catalog at once, and are removed by a task.",
+    )
+    purge_ledger: Literal["counts", "paths"] = Field(
+        "counts",
+        description="What is kept of the files that a purge removes: how many and how large they were, or their "
+        "`paths` too.",
+    )
+    purge_ledger_paths: int = Field(
+        100_000, ge=0, description="Most paths that are kept of one purge; the counts are of all its files."
+    )
+
+
 class LakehouseConfig(Section):
     warehouse: str | None = Field(
         None,
         description="Warehouse of `/lakehouse` without `/w/…`, as `<name>` in the default project or "
         "`<project>/<name>`; without it the only one of the default project, or the one named `default`.",
+    )
+
+
+class WorkerConfig(Section):
+    """What one process of `lakewarden work` takes on."""
+
+    tasks_at_once: int = Field(4, ge=1, le=64, description="Tasks that a worker runs at the same time.")
+    queues: Names = Field(
+        (),
+        description="Queues that a worker takes tasks from, separated by commas; empty takes all. Of the workers "
+        "together, each queue needs one: `tabular_purge`, `soft_deletion`, `task_log_cleanup`, `housekeeping`.",
     )
 
 
@@ -271,7 +309,9 @@ class Config(Section):
     roles: RolesConfig = Field(default_factory=RolesConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
+    deletion: DeletionConfig = Field(default_factory=DeletionConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
+    worker: WorkerConfig = Field(default_factory=WorkerConfig)
     usage: UsageConfig = Field(default_factory=UsageConfig)
     audit: AuditConfig = Field(default_factory=AuditConfig)
     log: LogConfig = Field(default_factory=LogConfig)

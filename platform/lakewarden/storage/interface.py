@@ -1,7 +1,9 @@
 """The contract of object storage as the catalog needs it: whole small files, never data files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
+
+from lakewarden.storage.removal import Found, Removed
 
 
 class StorageError(Exception):
@@ -47,8 +49,21 @@ class Storage(Protocol):
         """Whether no file lies below `location`."""
         ...
 
-    def delete_below(self, location: str) -> Iterator[str]:
-        """Remove every file below `location` and empty directories with them; yields each removed file's location."""
+    def survey(self, location: str, *, within: str) -> Iterator[Found]:
+        """All files below `location` and the folders that are left without them, in the order of removal.
+
+        When nothing is left there: the folders around it, as far as they lie in `within`, which stays. Paths are
+        relative to `within`. It streams, and may miss what comes or goes meanwhile. OutOfReach when the way there
+        leads through a link; StorageError for the whole warehouse, and when the store is not there.
+        """
+        ...
+
+    def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
+        """Remove what a survey found, `at_once` files at a time, unless something else lies there by now."""
+        ...
+
+    def ensure_there(self) -> None:
+        """StorageError when the warehouse's place is missing, or is so empty that it may not be the right one."""
         ...
 
     def nearest_folder(self, location: str) -> str:

@@ -3,22 +3,26 @@
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lakewarden.storage import local_removal
 from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
 from lakewarden.storage.profiles import SCHEME, LocalProfile, local_path
+from lakewarden.storage.removal import Found, Removed
+
+TRIES = 5
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
-def _translated(location: str) -> Iterator[None]:
+def _translated(location: str, *, missing: str | None = None) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise FileMissing(f"No file at {location}") from error
+        raise FileMissing(missing or f"No file at {location}") from error
     except FileExistsError as error:
         raise FileTaken(f"A file lies at {location} already") from error
     except OSError as error:
@@ -36,10 +40,9 @@ class LocalStorage:
     def write_new(self, location: str, content: bytes) -> None:
         path = self._path(location)
         with _translated(location):
-            _make_directories(path.parent)
             temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
             try:
-                _write_synced(temporary, content)
+                _write_in_folder(temporary, content)
                 os.link(temporary, path)
             finally:
                 with suppress(FileNotFoundError):
@@ -72,17 +75,18 @@ class LocalStorage:
             # what is no directory itself, a link for instance, is something that lies there
             return not os.path.lexists(path) or (path.is_dir() and not path.is_symlink() and _holds_nothing(path))
 
-    def delete_below(self, location: str) -> Iterator[str]:
-        top = self._path(location)
-        if top == self._base:
-            raise StorageError(f"{location} is the whole warehouse: it is never deleted")
-        with _translated(location):
-            for folder, folders, names in os.walk(top, topdown=False, onerror=_raise_unless_gone):
-                for file in (*(Path(folder, name) for name in names), *_links(folder, folders)):
-                    file.unlink(missing_ok=True)
-                    yield f"{location}/{file.relative_to(top)}"
-                with suppress(OSError):  # somebody wrote into it in between: the next run takes it
-                    Path(folder).rmdir()
+    def survey(self, location: str, *, within: str) -> Iterator[Found]:
+        place, kept = self._places(location, within)
+        with _translated(location, missing=f"The warehouse's directory {self._base} is not there: is it mounted?"):
+            yield from local_removal.survey(str(self._base), place, kept=len(kept))
+
+    def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
+        return local_removal.remove(str(self._base), self._parts(within), found, at_once=at_once)
+
+    def ensure_there(self) -> None:
+        with _translated(str(self._base), missing=f"The warehouse's directory {self._base} is not there"):
+            if not any(self._base.iterdir()):
+                raise StorageError(f"The warehouse's directory {self._base} holds nothing at all: is it mounted?")
 
     def nearest_folder(self, location: str) -> str:
         path = Path(local_path(location))
@@ -97,6 +101,20 @@ class LocalStorage:
                 folder.rmdir()
             except OSError:
                 return  # something is in it, or somebody was faster
+
+    def _places(self, location: str, within: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the folders that lead from the base to each; StorageError unless one is really in the other."""
+        place, kept = self._parts(location), self._parts(within)
+        if len(place) <= len(kept) or place[: len(kept)] != kept:
+            whole = "the whole warehouse" if not place else f"not below {within}"
+            raise StorageError(f"{location} is {whole}: it is never deleted")
+        return place, kept
+
+    def _parts(self, location: str) -> tuple[str, ...]:
+        path = Path(local_path(location))
+        if not path.is_relative_to(self._base):
+            raise OutOfReach(f"{location} is outside the warehouse's directory")
+        return path.relative_to(self._base).parts
 
     def _path(self, location: str) -> Path:
         """The path of a `file://` URI; OutOfReach when it leaves the base path."""
@@ -129,6 +147,15 @@ def _make_directories(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
         _sync_directory(folder.parent)
+
+
+def _write_in_folder(path: Path, content: bytes) -> None:
+    """As `_write_synced`, making the folder; a purge beside it may take the folder away while it is empty."""
+    for _ in range(TRIES):
+        _make_directories(path.parent)
+        with suppress(FileNotFoundError):
+            return _write_synced(path, content)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 def _write_synced(path: Path, content: bytes) -> None:

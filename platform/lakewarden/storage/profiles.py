@@ -59,6 +59,8 @@ def parse_profile(value: object) -> StorageProfile:
     """Raises BadRequest that names the wrong field, or lists the types that are known."""
     kind = value.get("type") if isinstance(value, dict) else value
     shape = PROFILES.get(kind) if isinstance(kind, str) else None
+    if kind is None:
+        raise BadRequest(f"Invalid storage profile: type is missing: one of {', '.join(sorted(PROFILES))} is expected")
     if shape is None:
         known = ", ".join(repr(name) for name in sorted(PROFILES))
         raise BadRequest(f"Unknown storage profile type {str(kind)[:80]!r}: this server knows {known}")

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from lakewarden.prepared import execute, fetch
 from lakewarden.tasks import queue_settings, records
-from lakewarden.tasks.queues import QUEUES
+from lakewarden.tasks.queues import QUEUES, cancelled
 from lakewarden.tasks.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,18 @@ class GivenUp(Exception):
 
 class Stopped(Exception):
     """Somebody asked for the task to stop: whatever runs it ends here."""
+
+
+class Postponed(Exception):
+    """It is too early: the task is run again at `at`, and this attempt counts as none that failed."""
+
+    def __init__(self, message: str, at: datetime) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class Superseded(Exception):
+    """The worker was silent for so long that another has begun the task anew: this run ends and leaves no trace."""
 
 
 class Retries(BaseRetryStrategy):
@@ -51,9 +64,14 @@ class Attempt:
         self.message = ""
 
     def heartbeat(self, *, progress: float = 0.0) -> None:
-        """Say that it lives. Raises Stopped when it shall end."""
-        rows = fetch(_HEARTBEAT, {"id": self.task_id, "progress": progress, "details": Jsonb(self.details)})
-        if rows and rows[0][0]:
+        """Say that it lives. Raises Stopped when it shall end, Superseded when another attempt has begun."""
+        if self.number is None:
+            return
+        told = {"id": self.task_id, "number": self.number, "progress": progress, "details": Jsonb(self.details)}
+        rows = fetch(_HEARTBEAT, told)
+        if not rows:
+            raise Superseded
+        if rows[0][0]:
             raise Stopped
 
 
@@ -61,15 +79,28 @@ class Attempt:
 def attempt(task_id: str | None) -> Iterator[Attempt]:
     """Keep the record of one run of the task's function, which goes inside; None: there is none to be kept.
 
-    Raises what the function raises, GivenUp after the last attempt, JobAborted when it was stopped on request.
+    Raises what the function raises, GivenUp after the last attempt, JobAborted when it was stopped on request, is
+    another attempt's by now, or was over before (its worker had died when it was done): the function is not run. What
+    follows the block is also reached when the function has raised Postponed.
     """
     close_old_connections()  # a worker's thread has its own, which may have died since its last job
     run = _begin(UUID(task_id)) if task_id else Attempt(UUID(int=0), None)
     try:
         yield run
     except Stopped:
-        _stopped(run, "Stopped on request")
+        _stopped(run)
         raise JobAborted from None
+    except Superseded:
+        logger.warning("attempt %s of task %s was thought dead, and another has begun", run.number, run.task_id)
+        raise JobAborted from None
+    except Postponed as later:
+        if _standing(run)[0]:
+            _stopped(run)
+            raise JobAborted from None
+        with transaction.atomic():
+            _end(run, "SUCCESS", str(later), outcome=None)
+            records.defer_again(run.task_id, at=later.at)
+        return
     except Exception as error:  # every failure is written down, and raised again
         reason = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_MESSAGE]
         wants_stop, is_last = _standing(run)
@@ -88,7 +119,7 @@ def settle_lost(job_ids: list[int]) -> None:
     close_old_connections()
     with transaction.atomic():
         for task_id, job_id, cancel_requested in fetch(_GIVEN_UP, [job_ids]):
-            _stopped(Attempt(task_id, None), "Stopped on request")
+            _stopped(Attempt(task_id, None))
             execute(_LOST, [task_id])
             execute("delete from procrastinate_jobs where id = %s", [job_id])
             logger.info("task %s lost its worker and %s", task_id, "is over" if cancel_requested else "is queued again")
@@ -99,8 +130,9 @@ def _begin(task_id: UUID) -> Attempt:
         execute(_LOST, [task_id])
         rows = fetch(_BEGIN, [task_id])
     if not rows:
-        logger.warning("task %s is run without a record: its row is gone", task_id)
-    return Attempt(task_id, rows[0][0] if rows else None)
+        logger.warning("task %s is over, or its record is gone: it is not run", task_id)
+        raise JobAborted
+    return Attempt(task_id, rows[0][0])
 
 
 def _standing(run: Attempt) -> tuple[bool, bool]:
@@ -115,12 +147,13 @@ def _standing(run: Attempt) -> tuple[bool, bool]:
     return wants_stop, attempts + 1 >= most
 
 
-def _stopped(run: Attempt, reason: str) -> None:
+def _stopped(run: Attempt, reason: str | None = None) -> None:
     """It ends as cancelled when that was asked for, else it waits for another run."""
     with transaction.atomic():
-        rows = fetch("select cancel_requested from task where id = %s for update", [run.task_id])
+        rows = fetch("select cancel_requested, queue_name from task where id = %s for update", [run.task_id])
         is_over = bool(rows and rows[0][0])
-        _end(run, "CANCELLED", reason, outcome="CANCELLED" if is_over else None)
+        told = cancelled(rows[0][1]) if is_over else "Stopped on request"
+        _end(run, "CANCELLED", reason or told, outcome="CANCELLED" if is_over else None)
         if rows and not is_over:
             records.defer_again(run.task_id, after_s=STOPPED_RETRY_S)
 
@@ -142,7 +175,7 @@ _BEGIN = """
     with begun as (
         update task t set attempt = t.attempt + 1, progress = 0, details = null, message = null, outcome = null,
             finished_at = null, last_heartbeat_at = now(), updated_at = now()
-        where t.id = %s
+        where t.id = %s and (t.outcome is null or t.outcome = 'FAILED')
         returning t.id, t.attempt,
             coalesce((select j.scheduled_at from procrastinate_jobs j where j.id = t.job_id), t.scheduled_for) as at
     )
@@ -150,7 +183,7 @@ _BEGIN = """
 """
 _HEARTBEAT = """
     update task t set last_heartbeat_at = now(), progress = %(progress)s, details = %(details)s, updated_at = now()
-    where t.id = %(id)s
+    where t.id = %(id)s and t.attempt = %(number)s
     returning (select j.abort_requested from procrastinate_jobs j where j.id = t.job_id)
 """
 _STANDING = """
@@ -166,5 +199,5 @@ _END = """
     update task set outcome = %(outcome)s::text, message = %(message)s, details = %(details)s, updated_at = now(),
         finished_at = case when %(outcome)s::text is null then null else now() end,
         progress = coalesce(%(progress)s::float, progress), last_heartbeat_at = now()
-    where id = %(id)s
+    where id = %(id)s and (%(number)s::int is null or attempt = %(number)s::int)
 """

@@ -14,6 +14,7 @@ from lakewarden.events.changes import Change, record
 from lakewarden.prepared import execute, fetch
 from lakewarden.tasks import records
 from lakewarden.tasks.listing import STATUS, Status
+from lakewarden.tasks.queues import cancelled
 from lakewarden.tasks.scope import Scope
 from lakewarden.transactions import changing
 
@@ -57,12 +58,26 @@ def control(scope: Scope, task_ids: Sequence[str], action: Action, *, context: R
     with changing():
         for known in _locked(scope, task_ids):
             if _DO[action.verb](known, action.at):
+                if action.verb is Verb.CANCEL and known.status not in {Status.RUNNING, Status.STOPPING}:
+                    _UNDO.get(known.queue_name, _leave)(known.id, context)
                 data = {"queue-name": known.queue_name, "action": action.verb.value, "was": known.status.value}
                 if action.at is not None:
                     data["scheduled-for"] = action.at.isoformat()
                 if scope.warehouse_id is not None:
                     data["warehouse-id"] = str(scope.warehouse_id)
                 record(Change("controlTask", "task", str(known.id), scope.project_id, data), context)
+
+
+def on_cancel(queue_name: str, undo: Callable[[UUID, RequestContext], None]) -> None:
+    """Have `undo` called for each task of the queue that is cancelled while it does not run, in that transaction.
+
+    What it raises refuses the whole request. A running task finds out by itself (`Attempt.heartbeat`).
+    """
+    _UNDO[queue_name] = undo
+
+
+def _leave(_task_id: UUID, _context: RequestContext) -> None:
+    """Most queues: what is not done stays undone."""
 
 
 def _check(task_ids: Sequence[str], action: Action) -> None:
@@ -100,7 +115,7 @@ def _cancel(known: _Known, _at: datetime | None) -> bool:
         fetch(_ABORT, [known.job_id])
     else:
         execute(_FORGET_JOB, [known.job_id])
-        execute(_CANCELLED, [known.id])
+        execute(_CANCELLED, [cancelled(known.queue_name), known.id])
     return True
 
 
@@ -133,6 +148,7 @@ def _run_at(known: _Known, at: datetime | None) -> bool:
     return True
 
 
+_UNDO: dict[str, Callable[[UUID, RequestContext], None]] = {}
 _DO: dict[Verb, Callable[[_Known, datetime | None], bool]] = {
     Verb.STOP: _stop,
     Verb.CANCEL: _cancel,
@@ -153,6 +169,5 @@ _STANDING = f"""
 _ABORT = "select procrastinate_cancel_job_v1(%s, true, false)"
 _FORGET_JOB = "delete from procrastinate_jobs where id = %s and status in ('todo', 'failed', 'aborted', 'cancelled')"
 _CANCELLED = """
-    update task set outcome = 'CANCELLED', finished_at = now(), updated_at = now(), message = 'Cancelled on request'
-    where id = %s
+    update task set outcome = 'CANCELLED', finished_at = now(), updated_at = now(), message = %s where id = %s
 """

@@ -107,6 +107,19 @@ def get(scope: Scope, task_id: str, *, attempts: int) -> TaskDetails:
     return TaskDetails(_info(rows[0]), [_attempt(row) for row in fetch(_ATTEMPTS, [key, attempts])])
 
 
+def in_other_projects(scope: Scope, task_ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Those of the tasks that lie in another project than the scope, each with that project."""
+    keys = [key for key in map(_uuid, task_ids) if key is not None]
+    return [(str(key), project_id) for key, project_id in fetch(_ELSEWHERE, [keys, scope.project_id])]
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
 def _behind(key: str | None) -> UUID | None:
     if key is None:
         return None
@@ -161,3 +174,4 @@ _ATTEMPTS = """
     select attempt, status, scheduled_for, started_at, ended_at - started_at, message, progress, details
     from task_attempt where task_id = %s order by attempt desc limit %s
 """
+_ELSEWHERE = "select id, project_id from task where id = any(%s::uuid[]) and project_id <> %s"

@@ -13,7 +13,7 @@ from procrastinate.tasks import Task
 from psycopg.types.json import Jsonb
 
 from lakewarden.ids import new_id
-from lakewarden.prepared import fetch
+from lakewarden.prepared import execute, fetch
 from lakewarden.tasks.scope import Entity, Scope
 
 
@@ -44,6 +44,18 @@ def defer_again(identifier: UUID, *, at: datetime | None = None, after_s: int = 
     fetch(_DEFER_AGAIN, {"id": identifier, "at": at, "after_s": after_s})
 
 
+def withdraw(identifier: UUID, *, reason: str) -> None:
+    """Cancel the task, part of the caller's transaction; one that runs at this moment finds out by itself."""
+    execute(_WITHDRAW, {"id": identifier, "reason": reason})
+
+
+_WITHDRAW = """
+    with unqueued as (
+        delete from procrastinate_jobs where id = (select job_id from task where id = %(id)s) and status <> 'doing'
+    )
+    update task set outcome = 'CANCELLED', finished_at = now(), updated_at = now(), message = %(reason)s::text
+    where id = %(id)s and outcome is null
+"""
 _JOB = """(procrastinate_defer_jobs_v1(array[row({values})::procrastinate_job_to_defer_v1]))[1] as id"""
 _ADD = f"""
     with job as (

@@ -11,9 +11,17 @@ from lakewarden.tasks.attempts import settle_lost
 
 logger = logging.getLogger(__name__)
 
+PRIORITY = 100  # not behind whatever work has piled up
+
 
 @app.periodic(cron="* * * * *")
-@app.task(name="retry_stalled_jobs", queue="housekeeping", queueing_lock="retry_stalled_jobs", pass_context=False)
+@app.task(
+    name="retry_stalled_jobs",
+    queue="housekeeping",
+    queueing_lock="retry_stalled_jobs",
+    priority=PRIORITY,
+    pass_context=False,
+)
 async def retry_stalled_jobs(timestamp: int) -> None:  # noqa: ARG001 the scheduler passes when it was due
     """Runs each minute; a worker without a heartbeat for 30 s (the library's default) counts as dead.
 

@@ -2,14 +2,17 @@
 
 import gzip
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Tabular, TabularDocument
+from lakewarden import config
 from lakewarden.authz.ledger.models import Grant
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, add_snapshot, identifier, set_branch, set_properties
@@ -220,9 +223,9 @@ def test_list_of_a_missing_namespace(lake: Lake, route: str) -> None:
     assert lake.client.get(lake.namespace("nowhere", route)).error() == (404, "NoSuchNamespaceException")
 
 
-def test_drop_forgets_the_table_and_keeps_its_files(lake: Lake, recorded: Recorded) -> None:
+def test_drop_without_purge_forgets_the_table_and_keeps_its_files(lake: Lake, recorded: Recorded) -> None:
     file = local(lake.create_table("orders").json()["metadata-location"])
-    assert lake.client.delete(lake.table("orders")).status == 204
+    assert lake.client.delete(lake.table("orders", purgeRequested="false")).status == 204
     assert file.exists()
     assert lake.client.get(lake.table("orders")).error() == (404, "NoSuchTableException")
     assert lake.client.delete(lake.table("orders")).error() == (404, "NoSuchTableException")
@@ -239,6 +242,25 @@ def test_drop_with_purge_queues_the_removal_of_its_files(lake: Lake) -> None:
     job = ProcrastinateJob.objects.get()
     assert (job.queue_name, job.lock, job.status) == ("tabular_purge", location, "todo")
     assert job.args["location"] == location
+    assert job.scheduled_at is None
+
+
+def test_a_drop_that_says_nothing_removes_the_files_after_the_grace(lake: Lake) -> None:
+    location = lake.create_table("orders").json()["metadata"]["location"]
+    before = timezone.now()
+    assert lake.client.delete(lake.table("orders")).status == 204
+    job = ProcrastinateJob.objects.get()
+    assert (job.queue_name, job.lock, job.status) == ("tabular_purge", location, "todo")
+    assert job.scheduled_at is not None
+    assert timedelta(seconds=55) < job.scheduled_at - before < timedelta(seconds=65)
+
+
+def test_without_a_grace_the_files_go_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = config.current().model_copy(update={"deletion": config.DeletionConfig(purge_grace_s=0)})
+    monkeypatch.setattr(config, "current", lambda: at_once)
+    lake.create_table("orders")
+    assert lake.client.delete(lake.table("orders")).status == 204
+    assert ProcrastinateJob.objects.get().scheduled_at is None
 
 
 def test_a_refused_drop_queues_nothing(lake: Lake) -> None:

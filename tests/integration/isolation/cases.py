@@ -279,6 +279,13 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"POST {_W}/storage/validate-credential": [Case({})],
     f"POST {_W}/storage/validate-access": [Case({})],
     f"GET {_W}/statistics": [Case()],
+    f"GET {_W}/deleted-tabulars": [Case(), Case(query="namespaceId={namespace_id}")],
+    f"GET {_W}/deleted-namespaces": [Case()],
+    f"POST {_W}/deleted-tabulars/undrop": [
+        Case({"targets": [{"type": "table", "id": "{shelved_id}"}]}),
+        Case({"targets": [{"type": "view", "id": "{view_id}"}]}, owner=(404,)),
+        Case({"targets": [{"type": "namespace", "id": "{namespace_id}"}]}, owner=(404,)),
+    ],
     f"POST {_W}/search-tabular": [Case({"search": "shared"}), Case({"search": "{table_id}"})],
     **_tasks(_W, "task", "project_task"),
     **_tasks(f"{_M}/project", "project_task", "task"),

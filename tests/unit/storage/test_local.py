@@ -77,7 +77,7 @@ USES: list[Callable[[LocalStorage, str], Any]] = [
     lambda storage, location: storage.read(location, limit=9),
     lambda storage, location: storage.delete(location),
     lambda storage, location: storage.is_empty(location),
-    lambda storage, location: list(storage.delete_below(location)),
+    lambda storage, location: list(storage.survey(location, within=location.rpartition("/")[0])),
 ]
 
 
@@ -131,25 +131,7 @@ def test_what_cannot_be_looked_into_is_not_called_empty(
     with pytest.raises(StorageError, match="Permission denied"):
         storage.is_empty(at(base, "t"))
     with pytest.raises(StorageError, match="Permission denied"):
-        list(storage.delete_below(at(base, "t")))
-
-
-def test_delete_below_removes_files_links_and_folders_and_follows_nothing(storage: LocalStorage, base: Path) -> None:
-    for name in ("t/a/1", "t/a/b/2", "t/3", "neighbour/4"):
-        storage.write_new(at(base, name), b"")
-    (base / "t" / "link").symlink_to(base / "neighbour")
-    (base / "t" / "file link").symlink_to(base / "neighbour" / "4")
-    removed = set(storage.delete_below(at(base, "t")))
-    assert removed == {at(base, f"t/{name}") for name in ("a/1", "a/b/2", "3", "link", "file link")}
-    assert sorted(base.rglob("*")) == [base / "neighbour", base / "neighbour" / "4"]
-    assert list(storage.delete_below(at(base, "t"))) == []
-
-
-def test_delete_below_never_takes_the_whole_base(storage: LocalStorage, base: Path) -> None:
-    storage.write_new(at(base, "f"), b"")
-    with pytest.raises(StorageError, match="whole warehouse"):
-        list(storage.delete_below(f"file://{base}"))
-    assert (base / "f").exists()
+        list(storage.survey(at(base, "t"), within=at(base, "")))
 
 
 def test_a_missing_file_is_known_without_opening_it(storage: LocalStorage, base: Path) -> None:

@@ -20,9 +20,9 @@ def test_a_local_profile_has_one_form(path: str, location: str) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (None, "None"),
+        (None, "type is missing: one of local is expected"),
         ([], r"\[\]"),
-        ({}, "None"),
+        ({}, "type is missing: one of local is expected"),
         ({"type": "floppy"}, "floppy"),
         ({"type": "local"}, "base-path"),
         ({"type": "local", "base-path": 7}, "base-path"),

@@ -1,0 +1,32 @@
+"""What one request dropped and is still there: restored as one, or removed for good when its time has come."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from tenants.models import Warehouse
+
+
+class Deletion(models.Model):
+    """Its rows (namespaces, tables, views) carry its id; it goes with the last of them, or when they are restored.
+
+    `object_type`, `object_id` and `path` are of the object that the request named: all else lay in it.
+    """
+
+    id = models.UUIDField(primary_key=True)
+    warehouse = models.ForeignKey(Warehouse, on_delete=models.PROTECT)
+    object_type = models.TextField()
+    object_id = models.UUIDField()
+    path = ArrayField(models.TextField())
+    deleted_at = models.DateTimeField()
+    expires_at = models.DateTimeField(help_text="Fixed at the drop; the database's clock counts.")
+    deleted_by = models.TextField()
+    with_files = models.BooleanField(help_text="Whether the files are removed with the rows.")
+    is_final = models.BooleanField(default=False, help_text="Dropped for good: nobody restores it, a task removes it.")
+    purge_not_before = models.DateTimeField(null=True, help_text="When the files may go; null: with the rows.")
+    task_id = models.UUIDField(null=True, help_text="The task that removes the rows; null: the request does it itself.")
+
+    class Meta:
+        db_table = "deletion"
+
+    def __str__(self) -> str:
+        return ".".join(self.path)

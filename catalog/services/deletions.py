@@ -1,0 +1,114 @@
+"""What all drops have in common: what is asked for, and the beginning of a deletion that can be taken back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from catalog.models import Deletion
+from catalog.services.expiry import expire_deletion
+from lakewarden import config
+from lakewarden.context import PrincipalId
+from lakewarden.ids import new_id
+from lakewarden.prepared import fetch
+from lakewarden.tasks import records
+from lakewarden.tasks.scope import Entity, Scope
+from tenants.models import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class DropOptions:
+    """`purge`: whether the files go too, None when nobody said; `force` drops what is protected, and for good."""
+
+    purge: bool | None = None
+    force: bool = False
+    recursive: bool = False
+
+    @property
+    def with_files(self) -> bool:
+        return self.purge is not False
+
+    def is_soft(self, warehouse: Warehouse) -> bool:
+        return not self.force and warehouse.deletion_profile.expiration_s is not None
+
+    def purge_not_before(self) -> datetime | None:
+        """When files may be removed by which nobody asked in so many words; None: at once.
+
+        Engines that know no default of purging drop a table and register its newest metadata file again.
+        """
+        grace = config.current().deletion.purge_grace_s
+        if self.purge or not grace:
+            return None
+        at: datetime = fetch("select now() + make_interval(secs => %s::int)", [grace])[0][0]
+        return at
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The object that a request names: `type` is namespace, table or view."""
+
+    type: str
+    id: UUID
+    path: Sequence[str]
+
+
+def begin(
+    dropped: Dropped,
+    warehouse: Warehouse,
+    *,
+    by: PrincipalId,
+    with_files: bool,
+    not_before: datetime | None = None,
+    is_final: bool = False,
+    is_tracked: bool = True,
+    purge_not_before: datetime | None = None,
+) -> Deletion:
+    """Make the deletion and the task that ends it, part of the transaction of the drop.
+
+    It ends when the warehouse's time has passed, but not before `not_before`; a final one ends at once. One that is
+    not tracked has no task: the caller removes all of it.
+    """
+    seconds = 0 if is_final else warehouse.deletion_profile.expiration_s or 0
+    ((now, expires_at),) = fetch(_TIMES, {"seconds": seconds, "not_before": not_before})
+    identifier = new_id()
+    task_id = _add_task(identifier, dropped, warehouse, at=expires_at) if is_tracked else None
+    return Deletion.objects.create(
+        id=identifier,
+        warehouse=warehouse,
+        object_type=dropped.type,
+        object_id=dropped.id,
+        path=list(dropped.path),
+        deleted_at=now,
+        expires_at=expires_at,
+        deleted_by=by,
+        with_files=with_files,
+        is_final=is_final,
+        purge_not_before=purge_not_before,
+        task_id=task_id,
+    )
+
+
+def _add_task(deletion_id: UUID, dropped: Dropped, warehouse: Warehouse, *, at: datetime) -> UUID:
+    return records.add(
+        expire_deletion,
+        {"deletion_id": str(deletion_id)},
+        scope=Scope(warehouse.project_id, warehouse.id),
+        entity=Entity(dropped.type, str(dropped.id), tuple(dropped.path)),
+        lock=f"deletion:{deletion_id}",
+        scheduled_for=at,
+    )
+
+
+def told(deletion: Deletion) -> dict[str, object]:
+    """What the events of a drop say of it."""
+    return {
+        "purge": deletion.with_files,
+        "soft": not deletion.is_final,
+        "expires-at": deletion.expires_at.isoformat(),
+        "deletion-id": str(deletion.id),
+    }
+
+
+_TIMES = """
+    select now(), greatest(now() + make_interval(secs => %(seconds)s::double precision), %(not_before)s::timestamptz)
+"""

@@ -1,0 +1,200 @@
+"""The end of what was dropped: rows, rights and, where wished, files go when the time fixed at the drop has passed.
+
+Run by a worker, safe to run again at any point: each batch is one transaction that finds what is left.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from datetime import UTC
+from uuid import UUID
+
+from django.db import transaction
+from procrastinate.contrib.django import app
+
+from catalog.models import Deletion, Tabular
+from catalog.services import undrop
+from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.context import SYSTEM, Actor, RequestContext
+from lakewarden.errors import Conflict
+from lakewarden.events.many import record_rows
+from lakewarden.prepared import execute, fetch
+from lakewarden.tasks import control, purge
+from lakewarden.tasks.attempts import Attempt, Postponed, Retries, Stopped, attempt
+from lakewarden.tasks.queues import SOFT_DELETION
+from lakewarden.tasks.scope import Entity, Scope
+
+logger = logging.getLogger(__name__)
+
+BATCH = 500
+
+
+@app.task(name="expire_deletion", queue=SOFT_DELETION, retry=Retries())
+def expire_deletion(deletion_id: str, task_id: str | None = None) -> int:
+    """Remove what a deletion has dropped; returns how many objects went.
+
+    What was restored meanwhile is no error; when it is too early nothing happens, and the task is scheduled again.
+    """
+    removed = 0
+    with attempt(task_id) as run:
+        try:
+            run.heartbeat()
+            _remove_all(UUID(deletion_id), run)
+        except Stopped:
+            if not _is_cancelled(run) or _restored(UUID(deletion_id), run):
+                raise
+            _remove_all(UUID(deletion_id), run, heedless=True)
+        removed = int(run.details.get("objects-removed", 0))
+        run.message = " ".join([f"{removed} objects removed.", *run.details.get("notes", [])])
+    logger.info("deletion %s: %d objects are gone for good", deletion_id, removed)
+    return removed
+
+
+def _is_cancelled(run: Attempt) -> bool:
+    """Asked to stop for good, not to go on later."""
+    return bool(fetch("select 1 from task where id = %s and cancel_requested", [run.task_id]))
+
+
+def _restored(deletion_id: UUID, run: Attempt) -> bool:
+    """Whether what is left of it could be brought back, as whoever cancelled the task wishes."""
+    try:
+        with transaction.atomic():
+            for deletion in Deletion.objects.filter(id=deletion_id):
+                undrop.bring_back(deletion, _context(run))
+    except Conflict as error:
+        run.details["notes"] = [f"It was to be cancelled, but went on: {error.message}"]
+        return False
+    return True
+
+
+def _bring_back(task_id: UUID, context: RequestContext) -> None:
+    """Its task was cancelled before it ran: nothing else would ever end the deletion."""
+    for deletion in Deletion.objects.filter(task_id=task_id):
+        undrop.bring_back(deletion, context)
+
+
+control.on_cancel(SOFT_DELETION, _bring_back)
+
+
+def _context(run: Attempt) -> RequestContext:
+    return RequestContext(Actor(SYSTEM), str(run.task_id))
+
+
+def _remove_all(deletion_id: UUID, run: Attempt, *, heedless: bool = False) -> None:
+    """Until nothing is left; `heedless`: nobody can stop it any more."""
+    removed: int = run.details.get("objects-removed", 0)
+    ((total,),) = fetch(_COUNT, [deletion_id, deletion_id])
+    total += removed
+    for count in batches(deletion_id, _context(run)):
+        removed += count
+        run.details["objects-removed"] = removed
+        try:
+            run.heartbeat(progress=min(removed / max(total, 1), 1.0))
+        except Stopped:
+            if not heedless:
+                raise
+
+
+def batches(deletion_id: UUID, context: RequestContext) -> Iterator[int]:
+    """Remove everything, what was dropped before inside of it first; yields how many objects each transaction took."""
+    for (inner,) in fetch(_INSIDE, {"id": deletion_id}):
+        yield from batches(inner, context)
+    while count := _remove_batch(deletion_id, context):
+        yield count
+
+
+def _remove_batch(deletion_id: UUID, context: RequestContext) -> int:
+    """Remove the next objects in a transaction of their own; returns how many, 0 when nothing is left.
+
+    Raises Postponed before its time. The row of the deletion is locked: what is restored is never removed.
+    """
+    with transaction.atomic():
+        due = fetch(_DUE, [deletion_id])
+        if not due:
+            return 0
+        if not due[0][1]:
+            at = due[0][0]
+            raise Postponed(f"It can be restored until {at.astimezone(UTC).isoformat()}: nothing was removed", at)
+        deletion = Deletion.objects.select_related("warehouse").get(id=deletion_id)
+        removed = _remove_tabulars(deletion, context) or _remove_namespaces(deletion, context)
+        if not removed:
+            deletion.delete()
+        return removed
+
+
+def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
+    found = list(
+        Tabular.objects.filter(deletion=deletion)
+        .select_related("namespace")
+        .order_by("id")
+        .only("id", "kind", "name", "location", "namespace__path")[:BATCH]
+    )
+    if not found:
+        return 0
+    ids = [tabular.id for tabular in found]
+    if deletion.with_files:
+        for tabular in found:
+            _request_purge(tabular, deletion)
+    _record(_EXPIRED_TABULARS, ids, deletion, context)
+    Tabular.objects.filter(id__in=ids).delete()
+    for kind in Tabular.Kind:
+        ledger.forget_objects(ObjectType(kind), [str(each.id) for each in found if each.kind == kind])
+    return len(ids)
+
+
+def _request_purge(tabular: Tabular, deletion: Deletion) -> None:
+    warehouse = deletion.warehouse
+    purge.request(
+        warehouse.storage_profile,
+        tabular.location,
+        scope=Scope(warehouse.project_id, warehouse.id),
+        entity=Entity(tabular.kind, str(tabular.id), (*tabular.namespace.path, tabular.name)),
+        not_before=deletion.purge_not_before,
+    )
+
+
+def _remove_namespaces(deletion: Deletion, context: RequestContext) -> int:
+    """The deepest first, so that none is left without its parent."""
+    ids = [identifier for (identifier,) in fetch(_DEEPEST, [deletion.id, BATCH])]
+    if ids:
+        _record(_EXPIRED_NAMESPACES, ids, deletion, context)
+        execute("delete from namespace where id = any(%s::uuid[])", [ids])
+        ledger.forget_objects(ObjectType.NAMESPACE, [str(identifier) for identifier in ids])
+    return len(ids)
+
+
+def _record(changed: str, ids: Sequence[UUID], deletion: Deletion, context: RequestContext) -> None:
+    if deletion.is_final:
+        return  # its drop has told that it is gone for good
+    told = {"ids": list(ids), "purge": deletion.with_files, "deletion": str(deletion.id)}
+    record_rows(changed, told, project_id=deletion.warehouse.project_id, context=context)
+
+
+_DUE = "select expires_at, expires_at <= now() from deletion where id = %s for update"
+_COUNT = """
+    select (select count(*) from tabular where deletion_id = %s)
+         + (select count(*) from namespace where deletion_id = %s)
+"""
+# what had been dropped in the namespaces before they were: a tree's time is never before that of what is in it
+_INSIDE = """
+    select t.deletion_id from namespace n join tabular t on t.namespace_id = n.id
+    where n.deletion_id = %(id)s and t.deletion_id <> %(id)s
+    union
+    select c.deletion_id from namespace n join namespace c on c.parent_id = n.id
+    where n.deletion_id = %(id)s and c.deletion_id <> %(id)s
+"""
+_DEEPEST = """
+    select id from namespace where deletion_id = %s order by cardinality(path) desc, id limit %s for update
+"""
+_EXPIRED_TABULARS = """
+    select 'expire' || initcap(t.kind), t.kind, t.id::text, jsonb_build_object(
+        'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
+        'purge', %(purge)s::boolean, 'deletion-id', %(deletion)s::text)
+    from tabular t join namespace n on n.id = t.namespace_id where t.id = any(%(ids)s::uuid[]) order by t.id
+"""
+_EXPIRED_NAMESPACES = """
+    select 'expireNamespace', 'namespace', n.id::text, jsonb_build_object(
+        'namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text,
+        'purge', %(purge)s::boolean, 'deletion-id', %(deletion)s::text)
+    from namespace n where n.id = any(%(ids)s::uuid[]) order by cardinality(n.path) desc, n.id
+"""

@@ -1,0 +1,279 @@
+"""Drops namespaces: empty ones, or with all that lies below them; for good, or so that the whole can be restored.
+
+Set-based: however many tables lie below, nothing of them is read here but their number.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from catalog.access import namespace_chain
+from catalog.models import Deletion, Namespace
+from catalog.services import deletions
+from catalog.services.deletions import DropOptions, Dropped
+from catalog.services.expiry import batches
+from catalog.services.namespaces import lock_tree
+from catalog.services.protection import ensure_unprotected
+from lakewarden import config
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.context import RequestContext
+from lakewarden.errors import NamespaceNotEmpty, NoSuchNamespace, Protected
+from lakewarden.events.changes import Change, record
+from lakewarden.events.many import record_rows
+from lakewarden.prepared import execute, fetch
+from lakewarden.transactions import changing
+
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """How many live objects lie below a namespace, and how many dropped ones that are not removed yet.
+
+    `restorable` are those of the dropped ones that can still be restored, the last of them `until`.
+    """
+
+    namespaces: int
+    tabulars: int
+    dropped: int
+    restorable: int
+    until: datetime | None
+
+    @property
+    def live(self) -> int:
+        return self.namespaces + self.tabulars
+
+
+def drop(granted: Granted[Namespace], options: DropOptions) -> None:
+    """Drop a namespace; with `recursive` all that lies below it too.
+
+    In a warehouse of soft deletion the whole is set aside, and restored as one. Otherwise it goes for good, at once
+    or (when much lies below) by a task, which the callers of the catalog do not notice.
+
+    Raises NamespaceNotEmpty, Protected (naming what is protected below), NoSuchNamespace when it is gone or moved.
+    """
+    known = granted.target
+    with changing():
+        lock_tree(known.warehouse_id, exclusive=True)
+        _lock_rows(known)
+        if not Namespace.objects.filter(id=known.id, lineage=known.lineage).exists():
+            raise NoSuchNamespace(f"Namespace does not exist: {known}")
+        inside = _inside(known)
+        if not options.force:
+            ensure_unprotected(known)
+        if not options.recursive:
+            _ensure_empty(known, inside, options)
+        elif not options.force:
+            _ensure_unprotected_below(known)
+        if options.is_soft(known.warehouse):
+            _set_aside(granted, options, inside)
+        elif inside.live or inside.dropped:
+            _remove_tree(granted, options, inside)
+        else:
+            _record(granted, options, {})
+            execute("delete from namespace where id = %s", [known.id])
+            ledger.forget_object(namespace_chain(known)[-1])
+
+
+def _lock_rows(namespace: Namespace) -> None:
+    """In one order, as commits take theirs; whoever changes one of them has finished, or will find it gone."""
+    fetch(_LOCK_NAMESPACES, {"id": namespace.id})
+    fetch(_LOCK_TABULARS, {"id": namespace.id})
+
+
+def _inside(namespace: Namespace) -> _Inside:
+    return _Inside(*fetch(_INSIDE, {"id": namespace.id})[0])
+
+
+def _ensure_empty(namespace: Namespace, inside: _Inside, options: DropOptions) -> None:
+    """What can still be restored does not stand in the way of a drop that can be taken back itself."""
+    if inside.live:
+        raise NamespaceNotEmpty(
+            f"Namespace {namespace} is not empty. Drop what it holds first ({inside.tabulars} tables and views, "
+            f"{inside.namespaces} namespaces), or all at once with recursive=true"
+        )
+    if inside.dropped and not options.is_soft(namespace.warehouse):
+        raise _not_removed(namespace, inside)
+
+
+def _not_removed(namespace: Namespace, inside: _Inside) -> NamespaceNotEmpty:
+    if inside.until is None:
+        return NamespaceNotEmpty(
+            f"Namespace {namespace} is not empty yet: {inside.dropped} dropped objects in it are being removed. Try "
+            "again later, or drop it with recursive=true"
+        )
+    return NamespaceNotEmpty(
+        f"Namespace {namespace} is not empty: {inside.restorable} dropped objects in it can be restored until "
+        f"{inside.until.isoformat()}. Wait for that, or drop everything for good with recursive=true and force=true"
+    )
+
+
+def _ensure_unprotected_below(namespace: Namespace) -> None:
+    """Raises Protected, which names the first of them by path."""
+    rows = fetch(_PROTECTED, {"id": namespace.id, "limit": MOST_NAMED})
+    if rows:
+        more = rows[0][2] - len(rows)
+        named = ", ".join(f"{kind} {'.'.join(path)}" for kind, path, _ in rows)
+        rest = f" and {more} more" if more else ""
+        raise Protected(
+            f"Namespace {namespace} holds what is protected from deletion: {named}{rest}. "
+            "Lift that first, or drop it with force=true"
+        )
+
+
+def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Inside) -> None:
+    namespace = granted.target
+    deletion = deletions.begin(
+        _named(namespace),
+        namespace.warehouse,
+        by=granted.context.actor.id,
+        with_files=options.with_files,
+        not_before=inside.until,  # what was dropped in it before can be restored for its whole time
+    )
+    told = deletions.told(deletion)
+    _record(granted, options, {**told, **_counted(inside)})
+    _record_below(namespace, granted.context, told)
+    _mark(namespace, deletion)
+
+
+def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Inside) -> None:
+    namespace = granted.target
+    if inside.restorable and not options.force:
+        raise _not_removed(namespace, inside)
+    is_tracked = inside.live + inside.dropped >= config.current().deletion.tracked_from
+    deletion = deletions.begin(
+        _named(namespace),
+        namespace.warehouse,
+        by=granted.context.actor.id,
+        with_files=options.with_files,
+        is_final=True,
+        is_tracked=is_tracked,
+        purge_not_before=options.purge_not_before(),
+    )
+    told = {"purge": deletion.with_files, "soft": False, "force": options.force, "deletion-id": str(deletion.id)}
+    _record(granted, options, {**told, **_counted(inside)})
+    _record_below(namespace, granted.context, told)
+    older = [identifier for (identifier,) in fetch(_OLDER, {"id": namespace.id})]
+    execute(_END_NOW, {"ids": older, "purge": options.with_files})
+    _mark(namespace, deletion)
+    if not is_tracked:
+        sum(batches(deletion.id, granted.context))  # all of it, in this transaction
+
+
+def _named(namespace: Namespace) -> Dropped:
+    return Dropped("namespace", namespace.id, namespace.path)
+
+
+def _counted(inside: _Inside) -> dict[str, object]:
+    return {"namespaces-below": inside.namespaces, "tables-and-views": inside.tabulars}
+
+
+def _mark(namespace: Namespace, deletion: Deletion) -> None:
+    """Take the namespace and all that lies below it out of the catalog: the tables first, found by the namespaces."""
+    told = {"id": namespace.id, "deletion": deletion.id, "at": deletion.deleted_at}
+    execute(_MARK_TABULARS, told)
+    execute(_MARK_NAMESPACES, told)
+
+
+def _record(granted: Granted[Namespace], options: DropOptions, told: dict[str, object]) -> None:
+    namespace = granted.target
+    plain = {
+        "namespace": namespace.path,
+        "warehouse-id": str(namespace.warehouse_id),
+        "recursive": options.recursive,
+        **told,
+    }
+    change = Change("dropNamespace", "namespace", str(namespace.id), namespace.warehouse.project_id, plain)
+    record(change, granted.context)
+
+
+def _record_below(namespace: Namespace, context: RequestContext, told: dict[str, object]) -> None:
+    parameters = {"id": namespace.id, "told": Jsonb(told)}
+    record_rows(_DROPPED, parameters, project_id=namespace.warehouse.project_id, context=context)
+
+
+_LIVE = """
+    with recursive below(id) as (
+        select id from namespace where id = %(id)s::uuid and deleted_at is null
+        union all
+        select n.id from namespace n join below b on n.parent_id = b.id where n.deleted_at is null
+    )
+"""
+_ALL = """
+    with recursive below(id) as (
+        select id from namespace where id = %(id)s::uuid
+        union all
+        select n.id from namespace n join below b on n.parent_id = b.id
+    )
+"""
+_LOCK_NAMESPACES = f"""{_LIVE}, locked as materialized (
+        select n.id from namespace n join below b on b.id = n.id order by n.id for update of n
+    )
+    select count(*) from locked
+"""  # noqa: S608 text of our own
+_LOCK_TABULARS = f"""{_LIVE}, locked as materialized (
+        select t.id from tabular t join below b on t.namespace_id = b.id
+        where t.deleted_at is null order by t.id for update of t
+    )
+    select count(*) from locked
+"""  # noqa: S608 text of our own
+_INSIDE = f"""{_ALL}, found as (
+        select 'n' as kind, n.deletion_id from below b join namespace n on n.id = b.id where n.id <> %(id)s::uuid
+        union all
+        select 't', t.deletion_id from below b join tabular t on t.namespace_id = b.id
+    )
+    select count(*) filter (where kind = 'n' and f.deletion_id is null),
+           count(*) filter (where kind = 't' and f.deletion_id is null),
+           count(f.deletion_id), count(d.id), max(d.expires_at)
+    from found f left join deletion d on d.id = f.deletion_id and d.expires_at > now() and not d.is_final
+"""  # noqa: S608 text of our own
+_PROTECTED = f"""{_LIVE}, found as (
+        select 'namespace' as kind, n.path from below b join namespace n on n.id = b.id
+        where n.id <> %(id)s::uuid and n.protection is not null
+        union all
+        select t.kind, n.path || t.name from below b join namespace n on n.id = b.id
+        join tabular t on t.namespace_id = n.id where t.deleted_at is null and t.protection is not null
+    )
+    select kind, path, count(*) over () from found order by path, kind limit %(limit)s
+"""  # noqa: S608 text of our own
+_DROPPED = f"""
+    select type, object_type, object_id, data || %(told)s::jsonb from ({_LIVE}
+        select 'dropNamespace' as type, 'namespace' as object_type, n.id::text as object_id,
+               jsonb_build_object('namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text) as data
+        from below b join namespace n on n.id = b.id where n.id <> %(id)s::uuid
+        union all
+        select 'drop' || initcap(t.kind), t.kind, t.id::text, jsonb_build_object(
+            'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
+            'metadata-location', t.metadata_location, 'version', t.version)
+        from below b join namespace n on n.id = b.id join tabular t on t.namespace_id = n.id
+        where t.deleted_at is null
+    ) dropped
+"""  # noqa: S608 text of our own
+_OLDER = f"""{_ALL}, older(id) as (
+        select n.deletion_id from below b join namespace n on n.id = b.id
+        union
+        select t.deletion_id from below b join tabular t on t.namespace_id = b.id
+    )
+    select d.id from deletion d join older o on o.id = d.id order by d.id for update of d
+"""  # noqa: S608 text of our own
+# each of them has a task of its own, which is run now; the rows are found by the tree's removal as well
+_END_NOW = """
+    with ended as (
+        update deletion set expires_at = now(), with_files = %(purge)s::boolean
+        where id = any(%(ids)s::uuid[]) and expires_at > now() and not is_final returning task_id
+    ), hurried as (
+        update task t set scheduled_for = now(), updated_at = now() from ended
+        where t.id = ended.task_id and t.outcome is null returning t.job_id
+    )
+    update procrastinate_jobs j set scheduled_at = now() from hurried
+    where j.id = hurried.job_id and j.status = 'todo'
+"""
+_MARK_TABULARS = f"""{_LIVE}
+    update tabular t set deleted_at = %(at)s, deletion_id = %(deletion)s
+    from below b where t.namespace_id = b.id and t.deleted_at is null
+"""  # noqa: S608 text of our own
+_MARK_NAMESPACES = f"""{_LIVE}
+    update namespace n set deleted_at = %(at)s, deletion_id = %(deletion)s from below b where n.id = b.id
+"""  # noqa: S608 text of our own

@@ -1,0 +1,157 @@
+"""Restores what was dropped and has not expired: tables, views, and namespaces with all that was dropped with them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from catalog.models import Deletion, Namespace, Tabular
+from catalog.services.namespaces import lock_tree
+from lakewarden.authz.interface import Granted
+from lakewarden.context import RequestContext
+from lakewarden.errors import AlreadyExists, Conflict, LakewardenError, NoSuchNamespace, NoSuchTable, NoSuchView
+from lakewarden.events.changes import Change, record
+from lakewarden.events.many import record_rows
+from lakewarden.prepared import execute, fetch
+from lakewarden.tasks import records
+from lakewarden.transactions import changing
+
+EVENT = "undropTabulars"
+
+Target = Granted[Namespace] | Granted[Tabular]
+
+
+def undrop(targets: Sequence[Target], *, warehouse_id: UUID, context: RequestContext) -> None:
+    """Restore all of them, or none; a namespace comes back with everything that was dropped with it.
+
+    Raises the kind's own 404 for what has expired or been restored meanwhile, AlreadyExists when the name is taken,
+    Conflict when the namespace that it lies in is dropped itself.
+    """
+    wanted = [target.target for target in targets]
+    namespaces = sorted((each for each in wanted if isinstance(each, Namespace)), key=lambda each: len(each.path))
+    tabulars = [each for each in wanted if isinstance(each, Tabular)]
+    with changing():
+        lock_tree(warehouse_id, exclusive=True)
+        open_ones = _lock([each.deletion_id for each in wanted])
+        restored: set[UUID] = set()
+        for namespace in namespaces:
+            if namespace.deletion_id not in restored:
+                restored.add(_restore_namespace(namespace, open_ones, context))
+        for tabular in tabulars:
+            if tabular.deletion_id not in restored:
+                restored.add(_restore_tabular(tabular, open_ones, context))
+
+
+def bring_back(deletion: Deletion, context: RequestContext) -> None:
+    """Restore what is left of a deletion, in the caller's transaction and whatever its time: its end was cancelled.
+
+    Raises AlreadyExists and Conflict as `undrop`.
+    """
+    lock_tree(deletion.warehouse_id, exclusive=True)
+    locked = Deletion.objects.select_for_update(of=("self",)).select_related("warehouse").filter(id=deletion.id).first()
+    if locked is None:
+        return
+    open_ones: dict[UUID | None, Deletion] = {locked.id: locked}
+    if locked.object_type == "namespace":
+        namespace = Namespace.everything.get(id=locked.object_id)
+        _restore_namespace(namespace, open_ones, context)
+    else:
+        _restore_tabular(Tabular.objects.get(id=locked.object_id), open_ones, context)
+
+
+def _lock(identifiers: Sequence[UUID | None]) -> dict[UUID | None, Deletion]:
+    """Those that have not expired, which nobody ends or restores until the transaction is over."""
+    may_come_back = {each for (each,) in fetch(_LOCK, [[each for each in identifiers if each is not None]])}
+    return {each.id: each for each in Deletion.objects.filter(id__in=may_come_back).select_related("warehouse")}
+
+
+def _restore_namespace(known: Namespace, open_ones: dict[UUID | None, Deletion], context: RequestContext) -> UUID:
+    deletion = open_ones.get(known.deletion_id)
+    namespace = Namespace.everything.filter(id=known.id, deletion=deletion).first() if deletion else None
+    if deletion is None or namespace is None:
+        raise NoSuchNamespace(f"There is no dropped namespace {known.id} that could be restored")
+    if deletion.object_id != namespace.id:
+        raise Conflict(
+            f"The namespace {namespace} was dropped with {deletion}: restore that (namespace {deletion.object_id})"
+        )
+    if namespace.parent_id is not None and not Namespace.objects.filter(id=namespace.parent_id).exists():
+        raise Conflict(
+            f"The namespace {namespace} cannot be restored: what it lies in is dropped itself: restore that first "
+            f"(namespace {namespace.parent_id})"
+        )
+    if Namespace.objects.filter(warehouse_id=namespace.warehouse_id, path_key=namespace.path_key).exists():
+        raise AlreadyExists(f"Cannot restore the namespace {namespace}: another one has that name now")
+    data = {"namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), "deletion-id": str(deletion.id)}
+    record(Change(EVENT, "namespace", str(namespace.id), deletion.warehouse.project_id, data), context)
+    _restore_rest(deletion, context)
+    return deletion.id
+
+
+def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], context: RequestContext) -> UUID:
+    deletion = open_ones.get(known.deletion_id)
+    rows = Tabular.objects.select_related("namespace")
+    tabular = rows.filter(id=known.id, deletion=deletion).first() if deletion else None
+    if deletion is None or tabular is None:
+        raise _not_there(known)
+    if tabular.namespace.deletion_id is not None:
+        root = Deletion.objects.get(id=tabular.namespace.deletion_id)
+        raise Conflict(
+            f"The {tabular.kind} {tabular} cannot be restored: its namespace is dropped itself: restore that first "
+            f"(namespace {root.object_id})"
+        )
+    taken = AlreadyExists(f"Cannot restore the {tabular.kind} {tabular}: another table or view has that name now")
+    if Tabular.objects.kind_of(tabular.namespace_id, tabular.name_key) is not None:
+        raise taken
+    data = {
+        "name": tabular.name,
+        "namespace": tabular.namespace.path,
+        "warehouse-id": str(tabular.warehouse_id),
+        "deletion-id": str(deletion.id),
+    }
+    record(Change(EVENT, tabular.kind, str(tabular.id), deletion.warehouse.project_id, data), context)
+    try:
+        _restore_rest(deletion, context)
+    except IntegrityError as error:
+        raise taken from error
+    return deletion.id
+
+
+def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
+    """Make all rows of the deletion live again, and end it with its task; tells of all but the named object."""
+    told = {"deletion": deletion.id, "named": str(deletion.object_id), "event": EVENT}
+    record_rows(_REST, told, project_id=deletion.warehouse.project_id, context=context)
+    execute(_LIVE_NAMESPACES, [deletion.id])
+    execute(_LIVE_TABULARS, [deletion.id])
+    if deletion.task_id is not None:
+        records.withdraw(deletion.task_id, reason="Restored")
+    deletion.delete()
+
+
+def _not_there(tabular: Tabular) -> LakewardenError:
+    error = NoSuchTable if tabular.kind == Tabular.Kind.TABLE else NoSuchView
+    return error(f"There is no dropped {tabular.kind} {tabular.id} that could be restored")
+
+
+_LOCK = """
+    with locked as materialized (
+        select id, expires_at, is_final from deletion where id = any(%s::uuid[]) order by id for update
+    )
+    select id from locked where expires_at > now() and not is_final
+"""
+_LIVE_NAMESPACES = """
+    update namespace set deleted_at = null, deletion_id = null, version = version + 1, updated_at = now()
+    where deletion_id = %s
+"""
+_LIVE_TABULARS = "update tabular set deleted_at = null, deletion_id = null, updated_at = now() where deletion_id = %s"
+_REST = """
+    select * from (
+        select %(event)s::text, 'namespace', n.id::text as object_id, jsonb_build_object(
+            'namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text, 'deletion-id', %(deletion)s::text)
+        from namespace n where n.deletion_id = %(deletion)s::uuid
+        union all
+        select %(event)s::text, t.kind, t.id::text, jsonb_build_object(
+            'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
+            'deletion-id', %(deletion)s::text)
+        from tabular t join namespace n on n.id = t.namespace_id where t.deletion_id = %(deletion)s::uuid
+    ) rest where object_id <> %(named)s::text
+"""

@@ -1,0 +1,103 @@
+"""What a purge has removed, counted in the database: true whenever and however often its worker dies.
+
+Things are announced (with their sizes) before they are removed, and settled after it. What was announced and never
+settled is looked at by the next attempt: what is gone by then was removed by the one that died, and is counted.
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, astuple
+from typing import Any
+
+from lakewarden import config
+from lakewarden.prepared import execute, fetch
+from lakewarden.storage.removal import Found, Tally
+from lakewarden.tasks.attempts import Attempt, Superseded
+
+
+class Ledger:
+    """Of one attempt; `total` is that of all attempts of the task. Without a record it counts in memory alone."""
+
+    def __init__(self, run: Attempt, location: str) -> None:
+        self._run, self._announced_by = run, run.number
+        self.total = Tally()
+        if run.number is not None:
+            execute(_OPEN, [run.task_id, run.number, location])
+            self.total = Tally(*fetch(_TOTAL, [run.task_id])[0])
+
+    def unsettled(self) -> list[Found]:
+        """What a former attempt has announced, and may have removed: to be settled first."""
+        rows = fetch("select attempt, entries from purge_intent where task_id = %s", [self._run.task_id])
+        if not rows:
+            return []
+        self._announced_by = rows[0][0]
+        return [Found(*entry) for entry in json.loads(zlib.decompress(rows[0][1]))]
+
+    def announce(self, found: Sequence[Found]) -> None:
+        """Write down that these will be removed. Raises Superseded when that is another attempt's to do by now."""
+        self._announced_by = self._run.number
+        if self._run.number is not None:
+            # not jsonb: names of files need not be Unicode
+            entries = zlib.compress(json.dumps([astuple(each) for each in found]).encode(), 1)
+            if not fetch(_ANNOUNCE, [entries, self._run.task_id, self._run.number]):
+                raise Superseded
+
+    def settle(self, gone: Sequence[Found]) -> None:
+        """Count what is gone of that which was announced. Raises Superseded when another attempt has done it."""
+        tally = Tally.of(gone)
+        if self._run.number is not None:
+            files = [each for each in gone if not each.is_folder] if self._keeps_paths() else []
+            told: dict[str, Any] = {
+                "id": self._run.task_id,
+                "attempt": self._announced_by,
+                "paths": [each.path.encode(errors="backslashreplace").decode() for each in files],
+                "sizes": [each.size for each in files],
+                "most": config.current().deletion.purge_ledger_paths,
+                **asdict(tally),
+            }
+            if not fetch(_SETTLE, told):
+                raise Superseded
+        self.total += tally
+
+    def close(self) -> None:
+        """The attempt has seen that nothing is left."""
+        execute("update purge_ledger set finished_at = now() where task_id = %s and attempt = %s", self._key)
+
+    @property
+    def _key(self) -> list[object]:
+        return [self._run.task_id, self._run.number]
+
+    def _keeps_paths(self) -> bool:
+        return config.current().deletion.purge_ledger == "paths"
+
+
+_OPEN = "insert into purge_ledger (task_id, attempt, location) values (%s, %s, %s)"
+_TOTAL = """
+    select coalesce(sum(files), 0)::bigint, coalesce(sum(bytes), 0)::bigint, coalesce(sum(folders), 0)::bigint
+    from purge_ledger where task_id = %s
+"""
+# the row of the task is locked: an attempt that begins meanwhile waits for it, and then sees what is announced
+_ANNOUNCE = """
+    insert into purge_intent (task_id, attempt, entries)
+    select id, attempt, %s from task where id = %s and attempt = %s and outcome is null for update
+    returning attempt
+"""
+_SETTLE = """
+    with settled as (
+        delete from purge_intent where task_id = %(id)s and attempt = %(attempt)s returning task_id, attempt
+    ),
+    kept as (
+        select %(most)s - coalesce(sum(files), 0) as room from purge_ledger where task_id = %(id)s
+    ),
+    listed as (
+        insert into purge_ledger_path (task_id, attempt, path, bytes)
+        select settled.task_id, settled.attempt, file.path, file.size
+        from settled, kept, unnest(%(paths)s::text[], %(sizes)s::bigint[]) with ordinality as file (path, size, number)
+        where file.number <= kept.room
+    )
+    update purge_ledger counted
+    set files = files + %(files)s, bytes = bytes + %(bytes)s, folders = folders + %(folders)s
+    from settled where counted.task_id = settled.task_id and counted.attempt = settled.attempt
+    returning 1
+"""
