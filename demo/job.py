@@ -136,6 +136,12 @@ class Job:
         self._sql(_MERGE_PLANES)
         return self.totals("planes").rows - before
 
+    def drop(self, table: str) -> None:
+        self.spark.sql(f"DROP TABLE {self.name(table)}")
+
+    def has(self, table: str) -> bool:
+        return bool(self.spark.catalog.tableExists(self.name(table)))
+
     def create_view(self) -> None:
         self._sql(_VIEW)
 

@@ -11,6 +11,8 @@ from demo.connection import CATALOG_NAME, Connection
 from demo.job import NAMESPACE, SUMS, TAG, Job
 from demo.report import Report
 from demo.result import DemoResult, Totals
+from demo.undrop import Management
+from lakewarden.errors import InternalError
 from pipeline.spark import preflight
 from pipeline.spark.failures import in_one_sentence
 from pipeline.spark.session import prepare, session
@@ -34,6 +36,8 @@ def run(connection: Connection, report: Report) -> DemoResult:
         versions = _travel(job, report, first)
         history = _show_history(job, report)
         tables = {table: job.totals(table) for table in SUMS if table != "flights"}
+        if connection.management_uri is not None:
+            _drop_and_restore(connection, job, report, tables["weather"])
     tables["flights"] = versions["now"]
     second = _compare(connection, report, tables["flights"])
     farewell.say(connection, report, table=f"{NAMESPACE}.flights")
@@ -138,6 +142,26 @@ def _show_history(job: Job, report: Report) -> list[Row]:
         [(str(row.snapshot_id), *row[1:]) for row in history],
     )
     return history
+
+
+def _drop_and_restore(connection: Connection, job: Job, report: Report, before: Totals) -> None:
+    """Raises `InternalError` unless Spark reads the restored table as it was."""
+    report.heading("A table that was dropped by mistake")
+    management = Management(connection)
+    with report.step("The warehouse keeps what is dropped for a day"):
+        management.keep_what_is_dropped()
+    with report.step("DROP TABLE weather"):
+        job.drop("weather")
+        is_there = job.has("weather")
+    dropped = management.dropped(job.namespace, "weather")
+    report.say(f"    Spark {'still finds it' if is_there else 'does not find it'}; it can be restored until")
+    report.say(f"    {dropped['expiration-date']} (POST …/deleted-tabulars/undrop)")
+    with report.step("Restore it, and read it again"):
+        management.undrop(dropped)
+        after = job.totals("weather")
+    if is_there or after != before:
+        raise InternalError(f"The restored table is another: {before} before, {after} after.")
+    report.say(f"    {after.rows:,} rows, as before")
 
 
 def _compare(connection: Connection, report: Report, spark: Totals) -> Totals:

@@ -1,4 +1,4 @@
-"""Counts what the application in this process asks Postgres and the authorizer; any bearer is who he says he is."""
+"""Counts what the application in this process asks Postgres, the authorizer and OpenFGA; every bearer is believed."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,13 +18,22 @@ A = TypeVar("A")
 
 @dataclass
 class Counts:
-    """What was asked since the last `reset`: statements of Postgres (BEGIN and COMMIT apart), and the authorizer."""
+    """Since the last `reset`: statements to Postgres (BEGIN and COMMIT apart), questions to the authorizer, HTTP calls
+    to OpenFGA.
+    """
 
     statements: int = 0
     questions: int = 0
+    calls: int = 0
 
     def reset(self) -> None:
-        self.statements = self.questions = 0
+        self.statements = self.questions = self.calls = 0
+
+    def note_statement(self) -> None:
+        self.statements += 1
+
+    def note_call(self) -> None:
+        self.calls += 1
 
 
 class _AnyName:
@@ -57,19 +66,24 @@ class _Counting:
 
 
 def install(counts: Counts) -> None:
-    """Have every statement of this process and every question to its authorizer counted from now on."""
-    from lakewarden import backends  # noqa: PLC0415 needs settings
+    """Have all that this process asks counted from now on."""
+    from lakewarden import backends, config  # noqa: PLC0415 needs settings
 
     asked, provider = _Counting(backends.authorizer(), counts), _AnyName()
     backends.authorizer = lambda: asked  # type: ignore[assignment]
     backends.authenticator = lambda: provider  # type: ignore[assignment]
     for cursor in (psycopg.Cursor, psycopg.AsyncCursor):
-        cursor.execute = _counted(cursor.execute, counts)  # type: ignore[assignment,method-assign]
+        cursor.execute = _noted(cursor.execute, counts.note_statement)  # type: ignore[assignment,method-assign]
+    if config.current().authorization.backend == "openfga":
+        from openfga_sdk.sync.rest import RESTClientObject  # noqa: PLC0415 it takes time to load
+
+        # everything that the SDK sends goes through it, and so do our own streamed lists
+        RESTClientObject.request = _noted(RESTClientObject.request, counts.note_call)  # type: ignore[method-assign]
 
 
-def _counted(execute: Callable[..., A], counts: Counts) -> Callable[..., A]:
-    def counting(*arguments: object, **options: object) -> A:
-        counts.statements += 1
-        return execute(*arguments, **options)
+def _noted(ask: Callable[..., A], note: Callable[[], None]) -> Callable[..., A]:
+    def asking(*arguments: object, **options: object) -> A:
+        note()
+        return ask(*arguments, **options)
 
-    return counting
+    return asking

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from benchmarks.authorization.filling import PROJECT, run
+from benchmarks.authorization.installation import told
 from benchmarks.authorization.server import InProcess, Timed
 
 if TYPE_CHECKING:
     from lakewarden.authz.interface import ObjectRef
 
-DEPTHS = (1, 2, 4, 8, 16)
+DEPTHS = (1, 4, 16)
 ROLES = (0, 10, 1_000)
 Row = tuple[int, int, Timed]
 _JOIN = """
@@ -35,6 +36,7 @@ def measure(server: InProcess, *, rounds: int) -> tuple[list[Row], list[Row]]:
         for who in (allowed, nobody):
             run(server.url, _JOIN, {"who": who, "roles": roles, "project": PROJECT})
         grants.give(_chain(1)[:2], [(allowed, Privilege.SELECT)], granted_by=allowed)
+    told()
     for depth, roles in product(DEPTHS, ROLES):
         chain = _chain(depth)
         for rows, name, end in ((found[0], "in", None), (found[1], "nobody-in", -1)):
@@ -73,5 +75,6 @@ def crowded(server: InProcess, *, rounds: int) -> Timed:
 
     chain, authorizer = _chain(1), backends.authorizer()
     run(server.url, _HOLDERS, {"warehouse": chain[2].id, "holders": HOLDERS, "project": PROJECT})
+    told()
     subject = Subject(PrincipalId("oidc~holder-77"))
     return server.spent([lambda: authorizer.privileges(subject, chain)] * rounds, warm_up=10)

@@ -54,8 +54,17 @@ def run(url: str, statement: str, parameters: dict[str, object]) -> None:
     """Once, and have the planner know the new rows; decisions of before are stale."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement.encode(), parameters)
-        connection.execute(b"update project set authz_epoch = authz_epoch + 1")
+        connection.execute(_NEXT_EPOCH)
         connection.execute(b"vacuum analyze")
+
+
+def forget(url: str) -> None:
+    """Make all that is known of rights stale, as any change of a right in the project does."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(_NEXT_EPOCH)
+
+
+_NEXT_EPOCH = b"update project set authz_epoch = authz_epoch + 1"
 
 
 _FILL = (

@@ -1,9 +1,7 @@
 """What a warm request of each main route asks of Postgres and of the authorizer; and what grants cost."""
 
-import statistics
-
 from benchmarks.authorization.filling import SCHEMA, known
-from benchmarks.authorization.server import ADMIN, InProcess, Json, Timed
+from benchmarks.authorization.server import ADMIN, InProcess, Json, Request, Timed, together
 
 _COMMIT: Json = {"requirements": [], "updates": []}
 _ENTRIES = 100
@@ -55,23 +53,33 @@ def changes(server: InProcess, *, rounds: int) -> list[tuple[str, Timed]]:
         for _ in range(rounds):
             costs["grant"].append(server.timed([give], warm_up=0, expect=204))
             costs["revocation"].append(server.timed([take], warm_up=0, expect=204))
-        found += [(f"{name} of {len(some)}", _together(times)) for name, times in costs.items()]
-    reads = []
+        found += [(f"{name} of {len(some)}", together(times)) for name, times in costs.items()]
     load = (people[0], "GET", f"{tables}/orders", None)
-    for number in range(2 * rounds):
-        side = "deletes" if number % 2 else "writes"
-        entry = {"privilege": "select", "principal": {"user": f"oidc~{people[0]}"}}
-        server.call(ADMIN, "POST", grants, {side: [entry]})
-        read = server.timed([load], warm_up=0, expect=404 if number % 2 else 200)
-        reads += [] if number % 2 else [read]
-    return [*found, ("load of a table after a grant (nothing known)", _together(reads))]
+    return [*found, *_noticed(server, grants, load, rounds=rounds)]
 
 
-def _together(times: list[Timed]) -> Timed:
-    ordered = sorted(each.median for each in times[2:])
-    middle, late = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)]
-    cpu = statistics.mean(each.cpu for each in times[2:])
-    return Timed(middle, late, cpu, times[-1].statements, times[-1].questions)
+def _noticed(server: InProcess, grants: str, load: Request, *, rounds: int) -> list[tuple[str, Timed]]:
+    """Grants and revocations of one right, each with the load after it, whose answer must be the new one."""
+    entry = {"privilege": "select", "principal": {"user": f"oidc~{load[0]}"}}
+    give, take = ((ADMIN, "POST", grants, {side: [entry]}) for side in ("writes", "deletes"))
+    found: dict[str, list[Timed]] = {
+        "grant of 1, until the next load answers 200": [],
+        "revocation of 1, until the next load answers 404": [],
+        "load of a table after a grant (nothing known)": [],
+    }
+
+    def change(asked: Request, expect: int) -> None:
+        server.expected(asked, 204)
+        server.expected(load, expect)
+
+    for _ in range(rounds):
+        granted, revoked, first = found.values()
+        granted.append(server.spent([lambda: change(give, 200)], warm_up=0))
+        revoked.append(server.spent([lambda: change(take, 404)], warm_up=0))
+        server.expected(give, 204)
+        first.append(server.timed([load], warm_up=0))
+        server.expected(take, 204)
+    return [(name, together(times)) for name, times in found.items()]
 
 
 def _warehouse(server: InProcess, name: str) -> tuple[str, str]:

@@ -1,8 +1,7 @@
-"""The application in this process, on a Postgres and a directory of its own."""
+"""The application in this process, on an installation and a directory of its own."""
 
 import asyncio
 import json as json_codec
-import os
 import statistics
 import tempfile
 import time
@@ -12,12 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from benchmarks.authorization import counting
+from benchmarks.authorization.installation import Installation
 from benchmarks.failures import BenchmarkError
 from benchmarks.machine import processes
-from lakewarden.embedded.postgres import EmbeddedPostgres
 
 Json = dict[str, Any]
 Request = tuple[str, str, str, Json | None]
@@ -30,8 +27,8 @@ _LONGEST_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Milliseconds of the calls (`cpu`: of this process and of Postgres together, on average), and the statements and
-    questions of the last one.
+    """Milliseconds of the calls (`cpu`: of this process, Postgres and OpenFGA together, on average), and what the last
+    one asked for: statements, questions to the authorizer, calls to OpenFGA.
     """
 
     median: float
@@ -39,6 +36,16 @@ class Timed:
     cpu: float
     statements: int
     questions: int
+    calls: int
+
+
+def together(times: Sequence[Timed]) -> Timed:
+    """Calls that were timed one by one; the first two are warming up."""
+    ordered = sorted(each.median for each in times[2:])
+    cpu = statistics.mean(each.cpu for each in times[2:])
+    last = times[-1]
+    late = ordered[int(len(ordered) * 0.95)]
+    return Timed(statistics.median(ordered), late, cpu, last.statements, last.questions, last.calls)
 
 
 @dataclass
@@ -49,7 +56,7 @@ class InProcess:
     directory: Path
     counts: counting.Counts
     _runner: asyncio.Runner = field(repr=False)
-    _postgres: int
+    _beside: Sequence[int]
 
     def call(self, user: str, method: str, path: str, json: Json | None = None) -> Json:
         """The content of an answer that must be a success."""
@@ -61,7 +68,7 @@ class InProcess:
 
     def timed(self, calls: Sequence[Request], *, warm_up: int = 5, expect: int = 200) -> Timed:
         """The cost of the calls, made one after the other; all are answered with `expect`."""
-        return self.spent([lambda asked=asked: self._expected(asked, expect) for asked in calls], warm_up=warm_up)  # type: ignore[misc]
+        return self.spent([lambda asked=asked: self.expected(asked, expect) for asked in calls], warm_up=warm_up)  # type: ignore[misc]
 
     def spent(self, calls: Sequence[Callable[[], object]], *, warm_up: int = 5) -> Timed:
         """As `timed`, for functions. The first `warm_up` are not measured, nor any that come after ten seconds."""
@@ -77,17 +84,19 @@ class InProcess:
                 break
         cpu, ordered = self._cpu_ns() - cpu, sorted(found)
         late = ordered[int(len(ordered) * 0.95)]
-        costs = cpu / len(ordered) / 1e6, self.counts.statements, self.counts.questions
-        return Timed(statistics.median(ordered), late, *costs)
+        counts = self.counts
+        asked = counts.statements, counts.questions, counts.calls
+        return Timed(statistics.median(ordered), late, cpu / len(ordered) / 1e6, *asked)
 
-    def _expected(self, asked: Request, expect: int) -> None:
+    def expected(self, asked: Request, expect: int) -> None:
+        """Raises BenchmarkError for any other answer."""
         user, method, path, _ = asked
         status, body = self._runner.run(self._asked(*asked))
         if status != expect:
             raise BenchmarkError(f"{method} {path} of {user}: {status} instead of {expect}: {body[:500].decode()}")
 
     def _cpu_ns(self) -> int:
-        return time.process_time_ns() + processes.cpu_ns(processes.tree(self._postgres))
+        return time.process_time_ns() + sum(processes.cpu_ns(processes.tree(pid)) for pid in self._beside)
 
     async def _asked(self, user: str, method: str, path: str, json: Json | None) -> tuple[int, bytes]:
         from lakewarden.asgi import application  # noqa: PLC0415 it reads the configuration when it is imported
@@ -120,42 +129,21 @@ class InProcess:
 
 
 @contextmanager
-def in_process() -> Iterator[InProcess]:
+def in_process(installation: Installation) -> Iterator[InProcess]:
     """A migrated, bootstrapped server; only one in the life of a process."""
     with tempfile.TemporaryDirectory(prefix="lw-rights-") as directory, asyncio.Runner() as runner:
         base = Path(directory)
         base.chmod(0o711)
         (base / "lake").mkdir()
-        with EmbeddedPostgres(base / "postgres", durable=False) as postgres:
-            _configure(postgres.url, base / "lake")
+        with installation.running(base) as url:
             counts = counting.Counts()
             counting.install(counts)
-            server = InProcess(postgres.url, base / "lake", counts, runner, _postmaster(postgres.url))
-            server.call(ADMIN, "POST", "/management/v1/bootstrap", {"accept-terms-of-use": True})
+            server = InProcess(url, base / "lake", counts, runner, installation.processes(url))
             try:
+                server.call(ADMIN, "POST", "/management/v1/bootstrap", {"accept-terms-of-use": True})
                 yield server
             finally:
                 runner.run(_closed())
-
-
-def _postmaster(url: str) -> int:
-    """The process above all sessions; 0 where that cannot be known."""
-    with psycopg.connect(url) as connection:
-        session = processes.stat_of(connection.info.backend_pid)
-    return session.parent if session else 0
-
-
-def _configure(url: str, directory: Path) -> None:
-    os.environ["LAKEWARDEN__DATABASE__URL"] = url
-    os.environ["LAKEWARDEN__STORAGE__LOCAL_ROOTS"] = str(directory)
-    os.environ["LAKEWARDEN__SERVER__THREADS"] = "1"  # one connection: its statements are all prepared
-    os.environ["DJANGO_SETTINGS_MODULE"] = "lakewarden.settings"
-    import django  # noqa: PLC0415 settings are read from the environment that was just set
-
-    django.setup()
-    from lakewarden.migrations import migrate  # noqa: PLC0415 as above
-
-    migrate(verbosity=0)
 
 
 async def _closed() -> None:

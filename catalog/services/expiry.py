@@ -12,7 +12,7 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from catalog.models import Deletion, Tabular
-from catalog.services import undrop
+from catalog.services import locations, undrop
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.context import SYSTEM, Actor, RequestContext
@@ -127,7 +127,7 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
         Tabular.objects.filter(deletion=deletion)
         .select_related("namespace")
         .order_by("id")
-        .only("id", "kind", "name", "location", "namespace__path")[:BATCH]
+        .only("id", "kind", "name", "location", "namespace__path", "namespace__properties")[:BATCH]
     )
     if not found:
         return 0
@@ -150,7 +150,16 @@ def _request_purge(tabular: Tabular, deletion: Deletion) -> None:
         scope=Scope(warehouse.project_id, warehouse.id),
         entity=Entity(tabular.kind, str(tabular.id), (*tabular.namespace.path, tabular.name)),
         not_before=deletion.purge_not_before,
+        within=_folder_that_stays(tabular, deletion),
     )
+
+
+def _folder_that_stays(tabular: Tabular, deletion: Deletion) -> str:
+    """The folder of a namespace that goes too does not stay."""
+    warehouse = deletion.warehouse
+    if deletion.object_type == ObjectType.NAMESPACE:
+        return warehouse.location
+    return locations.folder_that_stays(warehouse, tabular.namespace, tabular.location)
 
 
 def _remove_namespaces(deletion: Deletion, context: RequestContext) -> int:

@@ -85,6 +85,12 @@ def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: U
         raise Unavailable(f"At {location} the files of a dropped table are still being removed", retry_after_s=1)
 
 
+def folder_that_stays(warehouse: Warehouse, namespace: Namespace, location: str) -> str:
+    """Up to where a purge of `location` removes folders that are empty then: its namespace's, else the warehouse's."""
+    own = SCHEME + local_path(namespace.properties["location"]).rstrip("/")
+    return own if location.startswith(own + "/") else warehouse.location
+
+
 def _is_being_purged(location: str) -> bool:
     """A removal that is still to be done would take the files of whoever lies there by then.
 

@@ -14,6 +14,7 @@ from catalog.documents import Document, metadata_of, pack
 from catalog.models import Tabular
 from catalog.services import locations, metadata_files
 from catalog.services.recent import RECENT
+from catalog.services.take_back import take_back
 from catalog.services.turns import TURNS
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
@@ -150,6 +151,7 @@ def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestCo
     """Move the pointer from `base` to `new`, part of a transaction; _LostRace when somebody else was first."""
     tabular = base.tabular
     if new.location != tabular.location:
+        take_back(new.location)  # what is there by now is the table's
         locations.ensure_apart(tabular.namespace.warehouse, new.location, exclusive=True, but=tabular.id)
     after = copy(tabular)
     after.version, after.uuid = tabular.version + 1, UUID(new.uuid)

@@ -10,9 +10,11 @@ from catalog.iceberg import tables as engine
 from catalog.models import Namespace, Tabular
 from catalog.services import locations, metadata_files, pointer, tabulars
 from catalog.services.pointer import NewMetadata, Stored
+from catalog.services.take_back import take_back
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import CommitFailed
 from lakewarden.ids import new_id
+from lakewarden.transactions import changing
 from tenants.models import Warehouse
 
 _TABLE = Tabular.Kind.TABLE
@@ -75,6 +77,8 @@ def _first_metadata(
         # also of what is only staged: an engine writes there before it commits
         locations.check_apart(target.warehouse, place)
         locations.ensure_empty(target.warehouse, place)
+        with changing():  # the removal of files that are gone must not take those that are written now
+            take_back(place)
     policy = target.warehouse.format_policy
     metadata = engine.create(
         body, uuid=str(identifier), location=location, now_ms=now_ms(), default_version=policy.for_new_tables

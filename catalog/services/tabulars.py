@@ -97,7 +97,7 @@ def insert_at(
 ) -> Stored:
     """As `insert`, with a metadata file that is there; the row of `replacing` goes in the same transaction.
 
-    One that `is_registered` brings its files along: their removal, where it still waits, is taken back.
+    One that `is_registered` brings its files along: they are looked for once more when nobody removes them any more.
     """
     target, context = namespace.target, namespace.context
     tabular = Tabular(
@@ -120,7 +120,7 @@ def insert_at(
                 once = dataclasses.replace(context, idempotency=None)
                 told = {"purge": False, "replaced-by": str(identifier)}
                 record_change(f"drop{kind.capitalize()}", replacing, once, **told)
-            if is_registered:
+            if exclusive:  # a place that somebody chose: what is there by now is his
                 take_back(new.location)
             locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
             if is_registered:  # again: a removal may have ended since it was read
@@ -273,6 +273,7 @@ def _request_purge(tabular: Tabular, *, not_before: datetime | None) -> None:
         scope=Scope(warehouse.project_id, warehouse.id),
         entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
         not_before=not_before,
+        within=locations.folder_that_stays(warehouse, tabular.namespace, tabular.location),
     )
 
 

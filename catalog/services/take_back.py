@@ -1,4 +1,4 @@
-"""Takes back the removal of a dropped table's files, for somebody who registers it again while it still waits."""
+"""Takes back the removal of a dropped table's files, for somebody who takes the place while it still waits."""
 
 from lakewarden.prepared import fetch
 from lakewarden.tasks import purge, records
@@ -11,7 +11,7 @@ def take_back(location: str) -> None:
     still taken (`locations.ensure_apart`).
     """
     for (task_id,) in fetch(_WITHDRAW, {"queue": purge.QUEUE, "location": location}):
-        records.withdraw(task_id, reason="Taken back: the table was registered again")
+        records.withdraw(task_id, reason="Taken back: a table was made or registered there")
 
 
 # a worker that takes the job meanwhile has it locked: then its status is another one when we come to it

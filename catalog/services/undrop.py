@@ -124,7 +124,7 @@ def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
     execute(_LIVE_TABULARS, [deletion.id])
     if deletion.task_id is not None:
         records.withdraw(deletion.task_id, reason="Restored")
-    deletion.delete()
+    Deletion.objects.filter(id=deletion.id).delete()  # the instance keeps its id
 
 
 def _not_there(tabular: Tabular) -> LakewardenError:

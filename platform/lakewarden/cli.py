@@ -157,8 +157,8 @@ def reopen_bootstrap(*, yes: bool) -> None:
         click.echo("The server can be bootstrapped already; nothing was changed")
         return
     click.echo(
-        "The next POST /management/v1/bootstrap, or `lakewarden bootstrap --admin USER`, makes a further administrator: "
-        "do it now, anybody with a valid token can"
+        "The next POST /management/v1/bootstrap, or `lakewarden bootstrap --admin USER`, makes a further "
+        "administrator: do it now, anybody with a valid token can"
     )
 
 

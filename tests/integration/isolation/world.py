@@ -122,7 +122,8 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
     _ok(owner.delete(f"{base}/namespaces/shared-sales/tables/dropped?purgeRequested=true"))
     with transaction.atomic():
         cleanup.request(project_id)
-    table, view = (Tabular.objects.get(warehouse_id=warehouse, kind=kind) for kind in ("table", "view"))
+    shelved = _shelved(owner, warehouse)
+    table, view = (Tabular.objects.live().get(warehouse_id=warehouse, kind=kind) for kind in ("table", "view"))
     role = _role(project_id, "readers")
     members.add(role.principal, [PrincipalId(f"oidc~{letter}-member")], project_id=project_id, added_by=ADMIN)
     for privilege in (Privilege.CREATE, Privilege.MODIFY):
@@ -140,22 +141,33 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
         "inner_id": str(Namespace.objects.get(warehouse_id=warehouse, path=["shared-sales", "eu"]).id),
         "table": "shared-orders",
         "table_id": str(table.id),
+        "shelved_id": shelved,
         "view": "shared-report",
         "view_id": str(view.id),
         "role": str(role.id),
         "inner_role": str(inner.id),
         "user": f"oidc~{letter}-member",
-        "task": _task(owner, f"warehouse/{warehouse}"),
-        "project_task": _task(owner, "project"),
+        "task": _task(owner, f"warehouse/{warehouse}", "tabular_purge"),
+        "project_task": _task(owner, "project", "task_log_cleanup"),
         "location": table.location,
         "metadata": table.metadata_location,
     }
     return Tenant(owner, values)
 
 
-def _task(owner: AsgiClient, place: str) -> str:
+def _shelved(owner: AsgiClient, warehouse: str) -> str:
+    """The id of a table that is dropped and can be restored."""
+    profile, tables = f"/management/v1/warehouse/{warehouse}/delete-profile", "namespaces/shared-sales/tables"
+    _ok(owner.post(profile, {"delete-profile": {"type": "soft", "expiration-seconds": 3600}}))
+    _ok(owner.post(f"/catalog/v1/{warehouse}/{tables}", {"name": "shelved", "schema": SCHEMA}))
+    _ok(owner.delete(f"/catalog/v1/{warehouse}/{tables}/shelved"))
+    _ok(owner.post(profile, {"delete-profile": {"type": "hard"}}))
+    return str(Tabular.objects.get(warehouse_id=warehouse, name="shelved").id)
+
+
+def _task(owner: AsgiClient, place: str, queue: str) -> str:
     """The id of the only task there."""
-    (task,) = _ok(owner.post(f"/management/v1/{place}/task/list", {})).json()["tasks"]
+    (task,) = _ok(owner.post(f"/management/v1/{place}/task/list", {"queue-name": [queue]})).json()["tasks"]
     return str(task["task-id"])
 
 

@@ -1,13 +1,12 @@
 """Soft deletion: what is dropped is gone for the catalog, is listed, restored, or expires with its files."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
-from django.utils.dateparse import parse_datetime
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Deletion, Tabular, TabularDocument
@@ -111,8 +110,7 @@ def test_a_hot_read_does_not_see_a_dropped_table(lake: Lake) -> None:
 def test_the_list_tells_what_was_dropped_when_by_whom_and_how_long_it_stays(lake: Lake) -> None:
     identifier = drop(lake)
     (told,) = listed(lake)
-    at = {name: parse_datetime(told.pop(name)) for name in ("created-at", "deleted-at", "expiration-date")}
-    assert at["created-at"] and at["deleted-at"] and at["expiration-date"]
+    at = {name: datetime.fromisoformat(told.pop(name)) for name in ("created-at", "deleted-at", "expiration-date")}
     assert at["created-at"] < at["deleted-at"] == at["expiration-date"] - timedelta(hours=1)
     assert 3590 < told.pop("time-left-seconds") <= 3600
     assert told == {
@@ -197,6 +195,11 @@ def test_undrop_twice_finds_nothing_the_second_time(lake: Lake) -> None:
     refused, never = undrop(lake, identifier), undrop(lake, MISSING)
     assert refused.error() == never.error() == (404, "NoSuchTableException")
     assert refused.message().replace(identifier, "?") == never.message().replace(MISSING, "?")
+
+
+def test_a_target_that_is_named_twice_is_restored(lake: Lake) -> None:
+    identifier = drop(lake)
+    assert undrop(lake, identifier, identifier).status == 204
 
 
 def test_undrop_twice_at_once_succeeds_once(lake: Lake) -> None:

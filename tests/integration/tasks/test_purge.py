@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from procrastinate.exceptions import JobAborted
 
+from catalog.models import Namespace
+from catalog.services import locations
 from lakewarden import config
 from lakewarden.storage.interface import OutOfReach, StorageError
 from lakewarden.storage.local import LocalStorage
@@ -192,6 +194,17 @@ def test_folders_around_that_are_empty_go_too(warehouse: Warehouse, sales: Path)
     assert ledger(task) == expected + Tally(folders=2)
     assert not (sales / "by").exists()
     assert left(sales) == DECOYS
+
+
+@pytest.mark.parametrize(
+    ("place", "kept"), [("sales/t", "/sales"), ("sales/by/year/t", "/sales"), ("sales2/t", ""), ("other/t", "")]
+)
+def test_the_folder_that_stays_is_the_namespaces_own_or_the_warehouses(
+    warehouse: Warehouse, place: str, kept: str
+) -> None:
+    namespace = Namespace(warehouse=warehouse, properties={"location": f"{warehouse.location}/sales/"})
+    found = locations.folder_that_stays(warehouse, namespace, f"{warehouse.location}/{place}")
+    assert found == warehouse.location + kept
 
 
 @pytest.fixture

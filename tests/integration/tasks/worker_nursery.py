@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import django
+from procrastinate.manager import JobManager
 
 
 class Nursery:
@@ -40,18 +41,18 @@ class Nursery:
             self.kill(pid)
 
     def _work(self) -> None:
-        from lakewarden.tasks import held_jobs, worker  # noqa: PLC0415 needs Django's apps
+        from lakewarden.tasks import worker  # noqa: PLC0415 needs Django's apps
+        from lakewarden.tasks.held_jobs import HeldJobs  # noqa: PLC0415
 
-        registered = self._registered
+        registered, register = self._registered, HeldJobs.register_worker
 
-        class Announced(held_jobs.HeldJobs):
-            async def register_worker(self) -> int:
-                number = await super().register_worker()
-                with registered.open("a") as file:
-                    file.write(f"{os.getpid()} {number}\n")
-                return number
+        async def announced(manager: JobManager) -> int:
+            number = await register(manager)
+            with registered.open("a") as file:
+                file.write(f"{os.getpid()} {number}\n")
+            return number
 
-        worker.HeldJobs = Announced  # type: ignore[misc]
+        HeldJobs.register_worker = announced  # type: ignore[method-assign, assignment]
         worker.run()
 
 

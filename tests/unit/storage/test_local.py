@@ -72,6 +72,26 @@ def test_every_new_folder_is_made_durable(storage: LocalStorage, base: Path, mon
     assert set(synced) == {base, base / "a", base / "a/b"}
 
 
+@pytest.mark.parametrize("times", [1, local.TRIES])
+def test_a_folder_that_a_purge_takes_away_is_made_again(
+    storage: LocalStorage, base: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    real, left = local._make_directories, iter(range(times))
+
+    def make(path: Path) -> None:
+        real(path)
+        if next(left, None) is not None:
+            path.rmdir()
+
+    monkeypatch.setattr(local, "_make_directories", make)
+    if times == local.TRIES:
+        with pytest.raises(FileMissing):
+            storage.write_new(at(base, "a/f"), b"content")
+    else:
+        storage.write_new(at(base, "a/f"), b"content")
+        assert storage.read(at(base, "a/f"), limit=7) == b"content"
+
+
 USES: list[Callable[[LocalStorage, str], Any]] = [
     lambda storage, location: storage.write_new(location, b""),
     lambda storage, location: storage.read(location, limit=9),

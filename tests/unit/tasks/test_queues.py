@@ -16,7 +16,7 @@ def test_what_a_purge_can_be_set_to(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", [0, 65, -1, 1.0, "4", True, None, [4]])
 def test_how_many_deletions_at_once_cannot_be(value: object) -> None:
-    with pytest.raises(BadRequest, match="deletions-at-once is .* from 1 to 64 is expected"):
+    with pytest.raises(BadRequest, match=r"deletions-at-once is .* from 1 to 64 is expected"):
         QUEUES[PURGE].check({"deletions-at-once": value})
 
 
