@@ -112,6 +112,11 @@ def test_only_the_story_is_told(first_run: DemoRun) -> None:
     assert "The history of flights" in first_run.said
 
 
+def test_the_table_that_was_dropped_is_restored(first_run: DemoRun, expected: dict[str, Totals]) -> None:
+    assert "DROP TABLE weather" in first_run.said
+    assert f"{expected['weather']['rows']:,} rows, as before" in first_run.said
+
+
 def test_a_second_run_replaces_the_tables(first_run: DemoRun, dev_server: Ready, tmp_path: Path) -> None:
     second = run_demo(dev_server, tmp_path)
     assert second.code == 0, second.said + second.errors
