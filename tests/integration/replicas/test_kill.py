@@ -92,12 +92,15 @@ async def _killed_in_the_middle(scene: Scene, pair: Pair, *, named: str) -> int:
     return len(scene.answered) - before
 
 
+_SESSIONS_OF_B = "select 1 from pg_stat_activity where application_name = 'replica_b' and datname = current_database()"
+
+
 @contextmanager
 def _database(pair: Pair) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     with psycopg.connect(pair.a.server.settings["LAKEWARDEN__DATABASE__URL"], autocommit=True) as connection:
         deadline = time.monotonic() + 20
-        # what a killed client has sent already, the database still does
-        while connection.execute("select 1 from pg_stat_activity where application_name = 'replica_b'").fetchone():
+        # what a killed client has sent already, the database still does; other tests have such servers elsewhere
+        while connection.execute(_SESSIONS_OF_B).fetchone():
             assert time.monotonic() < deadline, "the killed server's sessions do not end"
             time.sleep(0.01)
         yield connection
