@@ -32,6 +32,7 @@ from tenants import access
 from tenants.models import Warehouse
 
 _TREE_LOCK = 0x10C9
+_PLACE = "select path, path_key, lineage from namespace where id = %s and deleted_at is null"
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
 MAX_DEPTH = 16
@@ -100,10 +101,10 @@ def lock_tree(warehouse_id: UUID, *, exclusive: bool) -> None:
 def hold_place(namespace: Namespace) -> None:
     """Learn where the namespace is now, and keep it there until the transaction ends. NoSuchNamespace: it is gone."""
     lock_tree(namespace.warehouse_id, exclusive=False)
-    found = Namespace.objects.filter(id=namespace.id).values_list("path", "path_key", "lineage").first()
-    if found is None:
+    rows = fetch(_PLACE, [namespace.id])
+    if not rows:
         raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
-    namespace.path, namespace.path_key, namespace.lineage = found
+    namespace.path, namespace.path_key, namespace.lineage = rows[0]
 
 
 def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tuple[list[ListedNamespace], str | None]:
