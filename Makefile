@@ -34,7 +34,7 @@ test: setup ## Unit, property, contract and integration tests, with coverage
 	  tests/unit tests/property tests/integration $(ARGS)
 
 # raised with the coverage, never lowered
-COVERAGE := 85
+COVERAGE := 87
 
 test-fast: setup ## The tests to run on each save: no process, no socket
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/unit tests/property $(ARGS)
