@@ -6,6 +6,7 @@ from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
+from lakewarden.authz.ledger.reach import ANYTHING_OF
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.context import PrincipalId
 from lakewarden.prepared import fetch
@@ -56,10 +57,4 @@ _GRANTED = f"""{SUBJECT}
     join authz_grant g on g.object_type = c.type and g.object_id = c.id
     where g.principal_id in (select id from subject) or g.principal_id = %s
 """  # noqa: S608 text of our own
-# what lies in an object has ancestors that begin with its path: the first one behind it in the index tells
-_ANYTHING_IN = f"""{SUBJECT}
-    select 1 from subject s cross join lateral (
-        select g.ancestors from authz_grant g where g.principal_id = s.id and g.ancestors >= %s::text[]
-        order by g.ancestors limit 1
-    ) g where g.ancestors[:cardinality(%s::text[])] = %s::text[] limit 1
-"""  # noqa: S608 text of our own
+_ANYTHING_IN = f"{SUBJECT} {ANYTHING_OF}"

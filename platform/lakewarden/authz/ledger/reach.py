@@ -1,14 +1,27 @@
 """Whether somebody has a right on anything that lies in an object; for authorizers, to show the way to it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from lakewarden.context import PrincipalId
 from lakewarden.prepared import fetch
 
+# what lies in an object has ancestors that begin with its path: the first one behind it in the index tells
+ANYTHING_OF: Final = """
+    select 1 from subject s cross join lateral (
+        select g.ancestors from authz_grant g where g.principal_id = s.id and g.ancestors >= %s::text[]
+        order by g.ancestors limit 1
+    ) g where g.ancestors[:cardinality(%s::text[])] = %s::text[] limit 1
+"""
+"""Follows a `with subject(id)`; takes the path of the object, project first and itself last, three times."""
 
-def anything_in(principals: Iterable[PrincipalId], object_id: str) -> bool:
-    """Whether one of the very principals (roles of roles are not looked up) has a right on something in the object."""
-    return bool(fetch(_ANYTHING_IN, [list(principals), object_id]))
+
+def anything_in(principals: Iterable[PrincipalId], path: Sequence[str]) -> bool:
+    """Whether one of the very principals (roles of roles are not looked up) has a right on something at the path.
+
+    Nothing lies at an empty one: the server shows itself to nobody by what is in it.
+    """
+    return bool(path) and bool(fetch(_ANYTHING_IN, [list(principals), list(path), list(path), list(path)]))
 
 
-_ANYTHING_IN = "select 1 from authz_grant where principal_id = any(%s::text[]) and %s = any(ancestors) limit 1"
+_ANYTHING_IN = f"with subject(id) as (select unnest(%s::text[])) {ANYTHING_OF}"

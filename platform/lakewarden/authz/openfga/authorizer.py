@@ -47,7 +47,8 @@ class OpenFgaAuthorizer:
             return held
         # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
         shown = chain[-2] if target.type is ObjectType.ROLE else target
-        if not reach.anything_in(_principals(client, subject), shown.id):
+        path = [ref.id for ref in chain[1 : chain.index(shown) + 1]]
+        if not reach.anything_in(_principals(client, subject), path):
             return held
         seen = effective([Level(shown.type, {Privilege.SEE}), *([Level(target.type)] if shown is not target else [])])
         return held | seen
