@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check test test-fast integration contracts identity conformance e2e bench
+.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance e2e bench
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,7 +31,7 @@ check: setup ## Everything that reads the code: lint, types, layers, migrations,
 
 test: setup ## Unit, property, contract and integration tests, with coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) \
-	  tests/unit tests/property tests/integration $(ARGS)
+	  tests/unit tests/property tests/integration tests/adversary $(ARGS)
 
 # raised with the coverage, never lowered
 COVERAGE := 87
@@ -41,6 +41,9 @@ test-fast: setup ## The tests to run on each save: no process, no socket
 
 integration: setup ## HTTP in, rows and events out, on real servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/integration $(ARGS)
+
+adversary: setup ## Attacks, told as stories with the attacker's rights in the first line
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/adversary $(ARGS)
 
 contracts: setup ## One suite for every backend of a contract (authorizers: OpenFGA is built from source once)
 	$(BIN)/pytest tests/contracts $(ARGS)

@@ -30,3 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure() -> None:
     _at_end.close()
+
+
+pytest_plugins = ["tests.installation"]

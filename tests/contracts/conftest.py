@@ -19,7 +19,7 @@ from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.config import OpenFgaConfig
 from lakewarden.ids import new_id
-from tests.integration.conftest import database, database_url, django_db_setup
+from tests.installation import database, database_url, django_db_setup
 from tests.servers import openfga as servers
 from tests.servers.openfga import OpenFgaServer
 

@@ -13,7 +13,7 @@ from lakewarden.authz.openfga.upkeep import apply_authorization_changes
 from lakewarden.config import OpenFgaConfig
 from tenants.models import Warehouse
 from tests.contracts.conftest import PATIENT, configured
-from tests.integration.conftest import admin, admin_context, client, grant, stranger, warehouse
+from tests.installation import admin, admin_context, client, grant, stranger, warehouse
 from tests.servers import openfga as servers
 from tests.servers.asgi_client import Answer, AsgiClient
 from tests.servers.openfga import OpenFgaServer

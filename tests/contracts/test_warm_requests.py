@@ -16,7 +16,7 @@ from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from tenants.models import Warehouse
 from tenants.services import projects
-from tests.integration.conftest import admin, admin_context, client, engine, grant, warehouse
+from tests.installation import admin, admin_context, client, engine, grant, warehouse
 from tests.servers.asgi_client import AsgiClient
 
 __all__ = ["admin", "admin_context", "client", "engine", "grant", "warehouse"]

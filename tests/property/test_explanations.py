@@ -17,7 +17,7 @@ from lakewarden.context import PrincipalId
 from lakewarden.paging import Page
 from tenants import access
 from tenants.services import explanations
-from tests.integration.conftest import database, database_url, django_db_setup  # noqa: F401 fixtures
+from tests.installation import database, database_url, django_db_setup  # noqa: F401 fixtures
 
 SYSTEM = PrincipalId("oidc~admin")
 USERS = [PrincipalId(f"oidc~u{number}") for number in range(3)]

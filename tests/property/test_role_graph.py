@@ -17,7 +17,7 @@ from tenants.models import Role
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import role_members, roles, users
 from tenants.services.role_members import RoleMembershipCycle, RoleMembershipDepthExceeded
-from tests.integration.conftest import admin_context, database, database_url, django_db_setup  # noqa: F401 fixtures
+from tests.installation import admin_context, database, database_url, django_db_setup  # noqa: F401 fixtures
 
 LIMIT = 3
 ROLES = [f"r{number}" for number in range(5)]

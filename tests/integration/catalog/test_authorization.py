@@ -10,8 +10,8 @@ import pytest
 from catalog.api.urls import CAPABILITIES
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
+from tests.installation import Grant
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION, Lake
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer
 
 Target = Literal["warehouse", "namespace", "table", "view"]

@@ -11,8 +11,8 @@ from lakewarden.storage.profiles import parse_profile
 from tenants import access
 from tenants.models import User, Warehouse
 from tenants.services import projects, warehouses
+from tests.installation import Grant
 from tests.integration.catalog.openapi import templates
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer, AsgiClient
 
 CONFIG = "/catalog/v1/config"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import Grant
 
 
 @pytest.mark.parametrize("query", [{}, {"planId": "p1"}, {"referenced-by": "sales\x1freport,sales\x1fother"}])

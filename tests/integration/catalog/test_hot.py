@@ -15,8 +15,8 @@ from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.hot import coalescer
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
+from tests.installation import Grant
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer
 
 GZIP = {"accept-encoding": "gzip"}

@@ -13,8 +13,8 @@ from lakewarden.idempotency import records
 from lakewarden.idempotency.models import IdempotencyRecord
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
+from tests.installation import Grant
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION, Lake, identifier, set_properties
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer
 
 Recorded = Callable[[], list[str]]

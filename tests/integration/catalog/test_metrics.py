@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from catalog.models import MetricsReport
+from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import Grant
 
 SCAN: dict[str, Any] = {
     "report-type": "scan-report",

@@ -15,8 +15,8 @@ from lakewarden import config
 from lakewarden.config import CatalogConfig
 from lakewarden.idempotency import records
 from lakewarden.idempotency.models import IdempotencyRecord
+from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer
 
 

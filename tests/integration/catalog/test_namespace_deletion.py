@@ -16,9 +16,9 @@ from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger.models import Grant
 from lakewarden.tasks.attempts import Attempt
 from tenants.models import Warehouse
+from tests.installation import Grant as Give
 from tests.integration.catalog.conftest import Recorded
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.conftest import Grant as Give
 from tests.servers.asgi_client import Answer, AsgiClient
 
 TREE = {("sales",): "orders", ("sales", "eu"): "orders", ("sales", "eu", "de"): "stock"}

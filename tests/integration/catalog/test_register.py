@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from catalog.models import Tabular
+from tests.installation import Grant
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer
 
 

@@ -18,7 +18,7 @@ from tenants import access
 from tenants.models import User, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects, warehouses
-from tests.integration.conftest import Grant
+from tests.installation import Grant
 from tests.integration.lakehouse.conftest import House
 from tests.servers.asgi_client import AsgiClient
 

@@ -15,7 +15,7 @@ from lakewarden.audit.refusals import PENDING, Pending, Refusal
 from lakewarden.authz.decisions import KNOWN
 from lakewarden.context import Allowed
 from tenants.models import Warehouse
-from tests.integration.conftest import Grant
+from tests.installation import Grant
 from tests.servers.asgi_client import AsgiClient
 
 SECRET = "expired"  # the token that the test's issuer refuses

@@ -18,7 +18,7 @@ from lakewarden.paging import next_token
 from tenants import access
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
-from tests.integration.conftest import ADMIN
+from tests.installation import ADMIN
 from tests.servers.asgi_client import AsgiClient
 
 AUDIT, SERVER = "/management/v1/audit", "/management/v1/server/audit"

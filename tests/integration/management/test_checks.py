@@ -18,8 +18,8 @@ from tenants import access
 from tenants.models import Project, Role, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
+from tests.installation import ADMIN, Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import ADMIN, Grant
 from tests.servers.asgi_client import Answer, AsgiClient
 
 BATCH = "/management/v1/action/batch-check"

@@ -19,8 +19,8 @@ from lakewarden.context import PrincipalId
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Warehouse
 from tenants.services import projects
+from tests.installation import Grant as Give
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.conftest import Grant as Give
 from tests.servers.asgi_client import Answer, AsgiClient
 
 HOUR = {"type": "soft", "expiration-seconds": 3600}

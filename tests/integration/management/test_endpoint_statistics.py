@@ -13,7 +13,7 @@ from lakewarden.usage.counts import COUNTS, Counts
 from lakewarden.usage.models import EndpointCalls
 from tenants.models import Project, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
-from tests.integration.conftest import Grant
+from tests.installation import Grant
 from tests.servers.asgi_client import AsgiClient
 
 PATH = "/management/v1/endpoint-statistics"

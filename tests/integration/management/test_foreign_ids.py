@@ -9,8 +9,8 @@ from catalog.models import Namespace, Tabular
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.ledger.models import Membership
+from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import ADMIN
 from tests.integration.management.town import EVE, UNKNOWN, M, Town, ok, on
 from tests.servers.asgi_client import Answer
 

@@ -17,8 +17,8 @@ from lakewarden.context import PrincipalId
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Project, Warehouse
 from tenants.services import projects
+from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake, identifier
-from tests.integration.conftest import ADMIN
 from tests.servers.asgi_client import Answer, AsgiClient
 
 MISSING = "0197f1c2-0000-7000-8000-000000000000"

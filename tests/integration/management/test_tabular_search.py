@@ -13,8 +13,8 @@ from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
 from tenants.models import Warehouse
 from tenants.services import projects
+from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import ADMIN
 from tests.servers.asgi_client import Answer, AsgiClient
 
 

@@ -8,8 +8,8 @@ import pytest
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Project, Warehouse
+from tests.installation import Grant
 from tests.integration.catalog.lake import SCHEMA, Lake
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer, AsgiClient
 
 GZIP = {"accept-encoding": "gzip"}

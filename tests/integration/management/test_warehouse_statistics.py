@@ -11,8 +11,8 @@ from catalog.models import WarehouseStatistics
 from catalog.services import housekeeping, warehouse_statistics
 from lakewarden import config
 from tenants.models import Warehouse
+from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer, AsgiClient
 
 

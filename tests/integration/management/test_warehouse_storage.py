@@ -9,8 +9,8 @@ from django.db import connection
 
 from lakewarden.audit.models import AuditEntry
 from tenants.models import Warehouse
+from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import Grant
 from tests.servers.asgi_client import Answer, AsgiClient
 
 Call = Callable[..., Answer]

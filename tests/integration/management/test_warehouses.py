@@ -17,8 +17,8 @@ from lakewarden.paging import Page
 from tenants import access
 from tenants.models import Warehouse
 from tenants.services import warehouses
+from tests.installation import Grant as Give
 from tests.integration.catalog.lake import Lake
-from tests.integration.conftest import Grant as Give
 from tests.servers.asgi_client import Answer, AsgiClient
 
 NIL = "00000000-0000-0000-0000-000000000000"

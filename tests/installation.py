@@ -1,4 +1,4 @@
-"""For all in-process integration tests: a migrated database, emptied for each test, and callers of the real application.
+"""For all tests in this process: a migrated database, emptied for each test, and callers of the real application.
 
 `client` calls without credentials; `admin` is the bootstrapped server's administrator; `warehouse` lies in `tmp_path`;
 `engine` is an application that may create and modify in it; `stranger` has no right at all. Any further caller is
