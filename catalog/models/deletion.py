@@ -9,7 +9,8 @@ from tenants.models import Warehouse
 class Deletion(models.Model):
     """Its rows (namespaces, tables, views) carry its id; it goes with the last of them, or when they are restored.
 
-    `object_type`, `object_id` and `path` are of the object that the request named: all else lay in it.
+    `object_type`, `object_id` and `path` are of the object that the request named: all else lay in it. It can be
+    restored until `begun_at` is set, which is committed before the first row is removed.
     """
 
     id = models.UUIDField(primary_key=True)
@@ -19,6 +20,7 @@ class Deletion(models.Model):
     path = ArrayField(models.TextField())
     deleted_at = models.DateTimeField()
     expires_at = models.DateTimeField(help_text="Fixed at the drop; the database's clock counts.")
+    begun_at = models.DateTimeField(null=True, help_text="When its removal began: from then on nothing is restored.")
     deleted_by = models.TextField()
     with_files = models.BooleanField(help_text="Whether the files are removed with the rows.")
     is_final = models.BooleanField(default=False, help_text="Dropped for good: nobody restores it, a task removes it.")

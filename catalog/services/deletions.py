@@ -39,7 +39,7 @@ class DropOptions:
         grace = config.current().deletion.purge_grace_s
         if self.purge or not grace:
             return None
-        at: datetime = fetch("select now() + make_interval(secs => %s::int)", [grace])[0][0]
+        at: datetime = fetch("select clock_timestamp() + make_interval(secs => %s::int)", [grace])[0][0]
         return at
 
 
@@ -109,6 +109,8 @@ def told(deletion: Deletion) -> dict[str, object]:
     }
 
 
+# not now(), when the transaction began: the time to restore would be shorter by what the drop has waited
 _TIMES = """
-    select now(), greatest(now() + make_interval(secs => %(seconds)s::double precision), %(not_before)s::timestamptz)
+    select at, greatest(at + make_interval(secs => %(seconds)s::double precision), %(not_before)s::timestamptz)
+    from clock_timestamp() at
 """

@@ -1,6 +1,7 @@
 """The end of what was dropped: rows, rights and, where wished, files go when the time fixed at the drop has passed.
 
-Run by a worker, safe to run again at any point: each batch is one transaction that finds what is left.
+Run by a worker, safe to run again at any point: that it has begun is committed first, then each batch is one
+transaction that finds what is left.
 """
 
 import logging
@@ -13,14 +14,14 @@ from procrastinate.contrib.django import app
 
 from catalog.models import Deletion, Tabular
 from catalog.services import locations, undrop
+from catalog.services.namespaces import lock_tree
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.context import SYSTEM, Actor, RequestContext
-from lakewarden.errors import Conflict
 from lakewarden.events.many import record_rows
 from lakewarden.prepared import execute, fetch
 from lakewarden.tasks import control, purge
-from lakewarden.tasks.attempts import Attempt, Postponed, Retries, Stopped, attempt
+from lakewarden.tasks.attempts import Attempt, Postponed, Retries, attempt
 from lakewarden.tasks.queues import SOFT_DELETION
 from lakewarden.tasks.scope import Entity, Scope
 
@@ -37,85 +38,75 @@ def expire_deletion(deletion_id: str, task_id: str | None = None) -> int:
     """
     removed = 0
     with attempt(task_id) as run:
-        try:
-            run.heartbeat()
-            _remove_all(UUID(deletion_id), run)
-        except Stopped:
-            if not _is_cancelled(run) or _restored(UUID(deletion_id), run):
-                raise
-            _remove_all(UUID(deletion_id), run, heedless=True)
-        removed = int(run.details.get("objects-removed", 0))
-        run.message = " ".join([f"{removed} objects removed.", *run.details.get("notes", [])])
+        run.heartbeat()
+        removed = _remove_all(UUID(deletion_id), run)
+        run.message = f"{removed} objects removed."
     logger.info("deletion %s: %d objects are gone for good", deletion_id, removed)
     return removed
 
 
-def _is_cancelled(run: Attempt) -> bool:
-    """Asked to stop for good, not to go on later."""
-    return bool(fetch("select 1 from task where id = %s and cancel_requested", [run.task_id]))
-
-
-def _restored(deletion_id: UUID, run: Attempt) -> bool:
-    """Whether what is left of it could be brought back, as whoever cancelled the task wishes."""
-    try:
-        with transaction.atomic():
-            for deletion in Deletion.objects.filter(id=deletion_id):
-                undrop.bring_back(deletion, _context(run))
-    except Conflict as error:
-        run.details["notes"] = [f"It was to be cancelled, but went on: {error.message}"]
-        return False
-    return True
+def _hold_tree(scope: Scope) -> None:
+    """Whoever restores takes the tree's lock before the task's: so does whoever cancels."""
+    if scope.warehouse_id is not None:
+        lock_tree(scope.warehouse_id, exclusive=True)
 
 
 def _bring_back(task_id: UUID, context: RequestContext) -> None:
-    """Its task was cancelled before it ran: nothing else would ever end the deletion."""
+    """Its task is cancelled: nothing else would ever end the deletion."""
     for deletion in Deletion.objects.filter(task_id=task_id):
         undrop.bring_back(deletion, context)
 
 
-control.on_cancel(SOFT_DELETION, _bring_back)
+control.on_cancel(SOFT_DELETION, hold=_hold_tree, undo=_bring_back)
 
 
-def _context(run: Attempt) -> RequestContext:
-    return RequestContext(Actor(SYSTEM), str(run.task_id))
-
-
-def _remove_all(deletion_id: UUID, run: Attempt, *, heedless: bool = False) -> None:
-    """Until nothing is left; `heedless`: nobody can stop it any more."""
-    removed: int = run.details.get("objects-removed", 0)
+def _remove_all(deletion_id: UUID, run: Attempt) -> int:
+    """Until nothing is left; returns how many objects went."""
+    removed = 0
     ((total,),) = fetch(_COUNT, [deletion_id, deletion_id])
-    total += removed
-    for count in batches(deletion_id, _context(run)):
+    for count in batches(deletion_id, RequestContext(Actor(SYSTEM), str(run.task_id))):
         removed += count
         run.details["objects-removed"] = removed
-        try:
-            run.heartbeat(progress=min(removed / max(total, 1), 1.0))
-        except Stopped:
-            if not heedless:
-                raise
+        run.heartbeat(progress=min(removed / max(total, 1), 1.0))
+    return removed
 
 
 def batches(deletion_id: UUID, context: RequestContext) -> Iterator[int]:
-    """Remove everything, what was dropped before inside of it first; yields how many objects each transaction took."""
+    """Remove everything, what was dropped before inside of it first; yields how many objects each transaction took.
+
+    Raises Postponed before its time. Nothing is removed before the beginning is committed.
+    """
+    if not _begin(deletion_id):
+        return
     for (inner,) in fetch(_INSIDE, {"id": deletion_id}):
         yield from batches(inner, context)
     while count := _remove_batch(deletion_id, context):
         yield count
 
 
-def _remove_batch(deletion_id: UUID, context: RequestContext) -> int:
-    """Remove the next objects in a transaction of their own; returns how many, 0 when nothing is left.
-
-    Raises Postponed before its time. The row of the deletion is locked: what is restored is never removed.
-    """
+def _begin(deletion_id: UUID) -> bool:
+    """Write down that nothing of it can be restored any more; False when it is over or was restored."""
     with transaction.atomic():
         due = fetch(_DUE, [deletion_id])
         if not due:
-            return 0
-        if not due[0][1]:
-            at = due[0][0]
+            return False
+        at, is_due = due[0]
+        if not is_due:
             raise Postponed(f"It can be restored until {at.astimezone(UTC).isoformat()}: nothing was removed", at)
-        deletion = Deletion.objects.select_related("warehouse").get(id=deletion_id)
+        execute(_BEGIN, [deletion_id])
+        return True
+
+
+def _remove_batch(deletion_id: UUID, context: RequestContext) -> int:
+    """Remove the next objects in a transaction of their own; returns how many, 0 when nothing is left.
+
+    The row of the deletion is locked, so that two workers never remove the same.
+    """
+    with transaction.atomic():
+        rows = Deletion.objects.select_for_update(of=("self",)).select_related("warehouse")
+        deletion = rows.filter(id=deletion_id).first()
+        if deletion is None:
+            return 0
         removed = _remove_tabulars(deletion, context) or _remove_namespaces(deletion, context)
         if not removed:
             deletion.delete()
@@ -179,7 +170,12 @@ def _record(changed: str, ids: Sequence[UUID], deletion: Deletion, context: Requ
     record_rows(changed, told, project_id=deletion.warehouse.project_id, context=context)
 
 
-_DUE = "select expires_at, expires_at <= now() from deletion where id = %s for update"
+# not now(), when the transaction began: it may have waited since
+_DUE = """
+    with locked as materialized (select expires_at, begun_at from deletion where id = %s for update)
+    select expires_at, begun_at is not null or expires_at <= clock_timestamp() from locked
+"""
+_BEGIN = "update deletion set begun_at = clock_timestamp() where id = %s and begun_at is null"
 _COUNT = """
     select (select count(*) from tabular where deletion_id = %s)
          + (select count(*) from namespace where deletion_id = %s)

@@ -227,7 +227,8 @@ _INSIDE = f"""{_ALL}, found as (
     select count(*) filter (where kind = 'n' and f.deletion_id is null),
            count(*) filter (where kind = 't' and f.deletion_id is null),
            count(f.deletion_id), count(d.id), max(d.expires_at)
-    from found f left join deletion d on d.id = f.deletion_id and d.expires_at > now() and not d.is_final
+    from found f left join deletion d on d.id = f.deletion_id and not d.is_final
+        and d.begun_at is null and d.expires_at > clock_timestamp()
 """  # noqa: S608 text of our own
 _PROTECTED = f"""{_LIVE}, found as (
         select 'namespace' as kind, n.path from below b join namespace n on n.id = b.id
@@ -261,8 +262,9 @@ _OLDER = f"""{_ALL}, older(id) as (
 # each of them has a task of its own, which is run now; the rows are found by the tree's removal as well
 _END_NOW = """
     with ended as (
-        update deletion set expires_at = now(), with_files = %(purge)s::boolean
-        where id = any(%(ids)s::uuid[]) and expires_at > now() and not is_final returning task_id
+        update deletion set expires_at = clock_timestamp(), with_files = %(purge)s::boolean
+        where id = any(%(ids)s::uuid[]) and begun_at is null and expires_at > clock_timestamp() and not is_final
+        returning task_id
     ), hurried as (
         update task t set scheduled_for = now(), updated_at = now() from ended
         where t.id = ended.task_id and t.outcome is null returning t.job_id

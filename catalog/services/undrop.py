@@ -1,6 +1,7 @@
 """Restores what was dropped and has not expired: tables, views, and namespaces with all that was dropped with them."""
 
 from collections.abc import Sequence
+from datetime import UTC
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -24,8 +25,8 @@ Target = Granted[Namespace] | Granted[Tabular]
 def undrop(targets: Sequence[Target], *, warehouse_id: UUID, context: RequestContext) -> None:
     """Restore all of them, or none; a namespace comes back with everything that was dropped with it.
 
-    Raises the kind's own 404 for what has expired or been restored meanwhile, AlreadyExists when the name is taken,
-    Conflict when the namespace that it lies in is dropped itself.
+    Raises Conflict for what has expired or is being removed, or lies in a namespace that is dropped itself or was moved
+    meanwhile, AlreadyExists when the name is taken, the kind's own 404 for what is gone or was restored meanwhile.
     """
     wanted = [target.target for target in targets]
     namespaces = sorted((each for each in wanted if isinstance(each, Namespace)), key=lambda each: len(each.path))
@@ -43,14 +44,15 @@ def undrop(targets: Sequence[Target], *, warehouse_id: UUID, context: RequestCon
 
 
 def bring_back(deletion: Deletion, context: RequestContext) -> None:
-    """Restore what is left of a deletion, in the caller's transaction and whatever its time: its end was cancelled.
+    """Restore what is left of a deletion, in the caller's transaction and whatever its time: its end is cancelled.
 
-    Raises AlreadyExists and Conflict as `undrop`.
+    Holds the tree's lock already. Raises AlreadyExists and Conflict as `undrop`, but for its time.
     """
-    lock_tree(deletion.warehouse_id, exclusive=True)
     locked = Deletion.objects.select_for_update(of=("self",)).select_related("warehouse").filter(id=deletion.id).first()
     if locked is None:
         return
+    if locked.begun_at is not None:
+        raise _too_late(locked)
     open_ones: dict[UUID | None, Deletion] = {locked.id: locked}
     if locked.object_type == "namespace":
         namespace = Namespace.everything.get(id=locked.object_id)
@@ -60,9 +62,23 @@ def bring_back(deletion: Deletion, context: RequestContext) -> None:
 
 
 def _lock(identifiers: Sequence[UUID | None]) -> dict[UUID | None, Deletion]:
-    """Those that have not expired, which nobody ends or restores until the transaction is over."""
-    may_come_back = {each for (each,) in fetch(_LOCK, [[each for each in identifiers if each is not None]])}
-    return {each.id: each for each in Deletion.objects.filter(id__in=may_come_back).select_related("warehouse")}
+    """Those that are there, which nobody ends or restores until the transaction is over; none is final.
+
+    Raises Conflict when the time of one is over, or its removal has begun.
+    """
+    is_late = dict(fetch(_LOCK, [[each for each in identifiers if each is not None]]))
+    found = Deletion.objects.filter(id__in=is_late).select_related("warehouse").order_by("id")
+    for deletion in found:
+        if is_late[deletion.id]:
+            raise _too_late(deletion)
+    return {each.id: each for each in found}
+
+
+def _too_late(deletion: Deletion) -> Conflict:
+    at = deletion.expires_at.astimezone(UTC).isoformat()
+    until = "It was dropped for good" if deletion.is_final else f"It could be restored until {at}"
+    begun = "" if deletion.begun_at is None else ", and its removal has begun"
+    return Conflict(f"The {deletion.object_type} {deletion} cannot be restored any more. {until}{begun}")
 
 
 def _restore_namespace(known: Namespace, open_ones: dict[UUID | None, Deletion], context: RequestContext) -> UUID:
@@ -70,6 +86,7 @@ def _restore_namespace(known: Namespace, open_ones: dict[UUID | None, Deletion],
     namespace = Namespace.everything.filter(id=known.id, deletion=deletion).first() if deletion else None
     if deletion is None or namespace is None:
         raise NoSuchNamespace(f"There is no dropped namespace {known.id} that could be restored")
+    _ensure_not_moved(known, namespace)
     if deletion.object_id != namespace.id:
         raise Conflict(
             f"The namespace {namespace} was dropped with {deletion}: restore that (namespace {deletion.object_id})"
@@ -93,6 +110,7 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
     tabular = rows.filter(id=known.id, deletion=deletion).first() if deletion else None
     if deletion is None or tabular is None:
         raise _not_there(known)
+    _ensure_not_moved(known.namespace, tabular.namespace)
     if tabular.namespace.deletion_id is not None:
         root = Deletion.objects.get(id=tabular.namespace.deletion_id)
         raise Conflict(
@@ -116,6 +134,12 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
     return deletion.id
 
 
+def _ensure_not_moved(known: Namespace, namespace: Namespace) -> None:
+    """The caller's right was found by where it lay."""
+    if known.lineage != namespace.lineage:
+        raise Conflict(f"The namespace {known} was moved to {namespace} meanwhile: look where it is, and try again")
+
+
 def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
     """Make all rows of the deletion live again, and end it with its task; tells of all but the named object."""
     told = {"deletion": deletion.id, "named": str(deletion.object_id), "event": EVENT}
@@ -134,9 +158,9 @@ def _not_there(tabular: Tabular) -> LakewardenError:
 
 _LOCK = """
     with locked as materialized (
-        select id, expires_at, is_final from deletion where id = any(%s::uuid[]) order by id for update
+        select id, expires_at, begun_at, is_final from deletion where id = any(%s::uuid[]) order by id for update
     )
-    select id from locked where expires_at > now() and not is_final
+    select id, begun_at is not null or expires_at <= clock_timestamp() from locked where not is_final
 """
 _LIVE_NAMESPACES = """
     update namespace set deleted_at = null, deletion_id = null, version = version + 1, updated_at = now()

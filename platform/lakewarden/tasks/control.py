@@ -46,6 +46,12 @@ class _Known:
     queue_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class _OnCancel:
+    hold: Callable[[Scope], None]
+    undo: Callable[[UUID, RequestContext], None]
+
+
 def control(scope: Scope, task_ids: Sequence[str], action: Action, *, context: RequestContext) -> None:
     """Do it to all of the tasks, or to none.
 
@@ -56,10 +62,10 @@ def control(scope: Scope, task_ids: Sequence[str], action: Action, *, context: R
     """
     _check(task_ids, action)
     with changing():
-        for known in _locked(scope, task_ids):
+        for known in _locked(scope, task_ids, action.verb):
             if _DO[action.verb](known, action.at):
-                if action.verb is Verb.CANCEL and known.status not in {Status.RUNNING, Status.STOPPING}:
-                    _UNDO.get(known.queue_name, _leave)(known.id, context)
+                if action.verb is Verb.CANCEL and known.queue_name in _CANCEL:
+                    _CANCEL[known.queue_name].undo(known.id, context)
                 data = {"queue-name": known.queue_name, "action": action.verb.value, "was": known.status.value}
                 if action.at is not None:
                     data["scheduled-for"] = action.at.isoformat()
@@ -68,16 +74,13 @@ def control(scope: Scope, task_ids: Sequence[str], action: Action, *, context: R
                 record(Change("controlTask", "task", str(known.id), scope.project_id, data), context)
 
 
-def on_cancel(queue_name: str, undo: Callable[[UUID, RequestContext], None]) -> None:
-    """Have `undo` called for each task of the queue that is cancelled while it does not run, in that transaction.
+def on_cancel(queue_name: str, *, hold: Callable[[Scope], None], undo: Callable[[UUID, RequestContext], None]) -> None:
+    """Have `undo` called for each task of the queue that is cancelled, in that transaction; other queues undo nothing.
 
-    What it raises refuses the whole request. A running task finds out by itself (`Attempt.heartbeat`).
+    `hold` takes the locks that come before the task's. What they raise refuses the whole request. A task that runs
+    meanwhile finds out by itself that it was cancelled (`Attempt.heartbeat`).
     """
-    _UNDO[queue_name] = undo
-
-
-def _leave(_task_id: UUID, _context: RequestContext) -> None:
-    """Most queues: what is not done stays undone."""
+    _CANCEL[queue_name] = _OnCancel(hold, undo)
 
 
 def _check(task_ids: Sequence[str], action: Action) -> None:
@@ -87,7 +90,7 @@ def _check(task_ids: Sequence[str], action: Action) -> None:
         raise BadRequest(f"scheduled-for is {action.at.isoformat()}: at most {MOST_DELAY.days} days ahead are allowed")
 
 
-def _locked(scope: Scope, task_ids: Sequence[str]) -> list[_Known]:
+def _locked(scope: Scope, task_ids: Sequence[str], verb: Verb) -> list[_Known]:
     """The tasks with their rows and jobs locked, in the order of their ids."""
     keys: dict[UUID, str] = {}
     for task_id in task_ids:
@@ -96,6 +99,10 @@ def _locked(scope: Scope, task_ids: Sequence[str]) -> list[_Known]:
         except ValueError:
             raise NoSuchTask(f"Task does not exist: {task_id}") from None
     parameters = {**scope.parameters, "ids": list(keys)}
+    if verb is Verb.CANCEL:
+        for (queue_name,) in fetch(_QUEUES_OF.format(condition=scope.condition), parameters):
+            if queue_name in _CANCEL:
+                _CANCEL[queue_name].hold(scope)
     found = {row[0] for row in fetch(_LOCK_TASKS.format(condition=scope.condition), parameters)}
     for key, task_id in keys.items():
         if key not in found:
@@ -148,13 +155,16 @@ def _run_at(known: _Known, at: datetime | None) -> bool:
     return True
 
 
-_UNDO: dict[str, Callable[[UUID, RequestContext], None]] = {}
+_CANCEL: dict[str, _OnCancel] = {}
 _DO: dict[Verb, Callable[[_Known, datetime | None], bool]] = {
     Verb.STOP: _stop,
     Verb.CANCEL: _cancel,
     Verb.RUN_NOW: _run_now,
     Verb.RUN_AT: _run_at,
 }
+_QUEUES_OF = """
+    select distinct t.queue_name from task t where {condition} and t.id = any(%(ids)s::uuid[]) order by 1
+"""
 _LOCK_TASKS = """
     select t.id from task t where {condition} and t.id = any(%(ids)s::uuid[]) order by t.id for update
 """

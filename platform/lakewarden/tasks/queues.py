@@ -67,7 +67,7 @@ _ALL = (
         SOFT_DELETION,
         "warehouse",
         {"max-attempts": Setting(least=1, most=16, default=16)},
-        cancelled="Cancelled on request: what was not removed by then is restored",
+        cancelled="Cancelled on request: what it would have removed is restored",
     ),
     Queue(CLEANUP, "project", {"retention-days": Setting(least=1, most=36_500, default=90)}),
 )

@@ -239,7 +239,7 @@ def test_expiry_removes_rows_rights_and_files(lake: Lake, admin: AsgiClient) -> 
     identifier = drop(lake)
     pass_time(3600)
     assert [each["time-left-seconds"] for each in listed(lake)] == [0]
-    assert undrop(lake, identifier).error() == (404, "NoSuchTableException")
+    assert undrop(lake, identifier).error() == (409, "ConflictException")
     assert expire() == 1
     assert not Tabular.objects.filter(id=identifier).exists()
     assert not TabularDocument.objects.filter(tabular_id=identifier).exists()

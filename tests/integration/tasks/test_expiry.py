@@ -1,12 +1,14 @@
 """`lakewarden work` ends what was dropped: rows, and then files; a worker that is killed leaves nothing half done."""
 
+import os
 import time
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from catalog.models import Deletion, Namespace, Tabular
+from catalog.services import expiry
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
 from tests.integration.tasks.test_worker import wait_for, worker
@@ -31,6 +33,48 @@ def lake(admin: AsgiClient, warehouse: Warehouse) -> Lake:
     return found
 
 
+@pytest.fixture
+def many(lake: Lake) -> int:
+    """More tables than one batch removes, in the dropped namespace; returns how many there are in all."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COPIES, [expiry.BATCH])
+    return TABLES + expiry.BATCH
+
+
+_COPIES = """
+    insert into tabular
+    select copy.* from (select * from tabular order by id limit 1) t, generate_series(1, %s) n,
+        jsonb_populate_record(null::tabular, to_jsonb(t) || jsonb_build_object(
+            'id', gen_random_uuid(), 'name', 'copy' || n, 'name_key', 'copy' || n, 'location', t.location || 'copy' || n
+        )) copy
+"""
+
+
+def test_a_tree_whose_worker_was_killed_between_two_batches_cannot_be_restored(
+    lake: Lake, many: int, admin: AsgiClient, tmp_path: Path
+) -> None:
+    log = tmp_path / "worker.log"
+    sales = Namespace.everything.get()
+    last = Tabular.objects.order_by("-id").values_list("id", flat=True)[0]
+    with worker(log) as child:
+        with transaction.atomic():
+            Tabular.objects.select_for_update().get(id=last)
+            wait_for(lambda: Tabular.objects.count() < many, what="the first batch", log=log)
+            child.kill()
+            child.wait(10)
+        left = Tabular.objects.count()
+    assert left == many - expiry.BATCH
+    body = {"targets": [{"type": "namespace", "id": str(sales.id)}]}
+    undropped = f"/management/v1/warehouse/{lake.warehouse_id}/deleted-tabulars/undrop"
+    assert admin.post(undropped, body).error() == (409, "ConflictException")
+    assert Tabular.objects.live().count() == 0
+    give_back()
+    with worker(log):
+        wait_for(lambda: not Namespace.everything.exists(), what="the expiry", log=log)
+    assert not Tabular.objects.exists()
+    assert not Deletion.objects.exists()
+
+
 def give_back() -> None:
     """What the queue does a minute later: the dead worker's job is free for another one."""
     with connection.cursor() as cursor:
@@ -53,7 +97,7 @@ def test_an_expired_tree_goes_with_its_files_whenever_workers_are_killed(
         give_back()
     with worker(log):
         wait_for(lambda: not Namespace.everything.exists(), what="the expiry", log=log)
-        wait_for(lambda: not list(place.glob("**/*.json*")), what="the purges", log=log)
+        wait_for(lambda: not any(files for _, _, files in os.walk(place)), what="the purges", log=log)
     assert not Tabular.objects.exists()
     assert not Deletion.objects.exists()
     with connection.cursor() as cursor:
