@@ -39,7 +39,7 @@ class Counts:
 class _AnyName:
     """An identity provider for which every token is its holder's name."""
 
-    def authenticate(self, authorization: str | None) -> "Principal":
+    def authenticate(self, authorization: str | None, *, source: str = "") -> "Principal":  # noqa: ARG002 the contract's
         from lakewarden.authn.interface import Principal  # noqa: PLC0415 needs settings
 
         name = (authorization or "").removeprefix("Bearer ")

@@ -100,6 +100,14 @@ class IntrospectionConfig(Section):
     recheck_after_s: int = Field(
         60, ge=1, le=3600, description="Seconds after which an accepted token is introspected again, in the background."
     )
+    max_missed_rechecks: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        description="After so many times `recheck_after_s` without an answer of the provider an accepted token is "
+        "refused (503) until the provider confirms it. More bridge a longer outage, and believe a revoked token "
+        "longer during one.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -168,6 +176,13 @@ class KubernetesConfig(Section):
     )
     recheck_after_s: int = Field(
         10, ge=1, le=3600, description="Seconds after which an accepted token is reviewed again, in the background."
+    )
+    max_missed_rechecks: int = Field(
+        30,
+        ge=1,
+        le=1000,
+        description="After so many times `recheck_after_s` without an answer of the API server an accepted token is "
+        "refused (503) until the API server confirms it.",
     )
 
     @model_validator(mode="after")

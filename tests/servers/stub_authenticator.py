@@ -10,7 +10,7 @@ from lakewarden.errors import NotAuthorized, Unavailable
 class StubAuthenticator:
     """`engine…` tokens are applications, all others people; `expired` and `unavailable` fail as their names say."""
 
-    def authenticate(self, authorization: str | None) -> Principal:
+    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:  # noqa: ARG002 the contract's
         scheme, _, token = (authorization or "").partition(" ")
         if scheme != "Bearer" or not token or token == "expired":
             raise NotAuthorized("Send 'Authorization: Bearer <access token>'")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from lakewarden.authn.bearer import UnverifiedToken, is_opaque, peek, token_of
 from lakewarden.authn.claims import UNKNOWN_ISSUER, WRONG_AUDIENCE
+from lakewarden.authn.fair_share import FairShare
 from lakewarden.authn.inquiry import Inquiry, InquiryLimits
 from lakewarden.authn.interface import Principal
 from lakewarden.authn.introspection import IntrospectionEndpoint
@@ -62,14 +63,15 @@ class AuthenticatorChain:
         self._trusted = [_trusted(provider, around) for provider in ordered]
         self._opaque = [each.opaque for each in self._trusted if each.opaque is not None]
         self._cluster = cluster
+        self._shares = FairShare()
 
-    def authenticate(self, authorization: str | None) -> Principal:
+    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:
         """See `Authenticator.authenticate`."""
         token = token_of(authorization)
         known = self._known.find(token, may_wait=True)
         if known is not None:
             return known
-        verifier, verified = self._verified(token)
+        verifier, verified = self._verified(token, source)
         self._known.add(token, verified, verifier)
         return verified.principal
 
@@ -77,18 +79,21 @@ class AuthenticatorChain:
         """See `Authenticator.find_known`."""
         return self._known.find(token_of(authorization), may_wait=False)
 
-    def _verified(self, token: str) -> tuple[Verifier, Verified]:
+    def _verified(self, token: str, source: str) -> tuple[Verifier, Verified]:
         if is_opaque(token) and self._opaque:
-            return self._asked(token, lambda: verify_by_first(self._opaque, token))
+            return self._asked(token, source, lambda: verify_by_first(self._opaque, token))
         verifier = self._route(peek(token))
         if verifier.recheck_after_s is None:
             return verifier, verifier.verify(token)
-        return self._asked(token, lambda: (verifier, verifier.verify(token)))
+        return self._asked(token, source, lambda: (verifier, verifier.verify(token)))
 
-    def _asked(self, token: str, ask: Callable[[], tuple[Verifier, Verified]]) -> tuple[Verifier, Verified]:
+    def _asked(
+        self, token: str, source: str, ask: Callable[[], tuple[Verifier, Verified]]
+    ) -> tuple[Verifier, Verified]:
         self._refusals.ensure_none(token)
         try:
-            return ask()
+            with self._shares.of(source):
+                return ask()
         except NotAuthorized as error:
             self._refusals.remember(token, error)
             raise

@@ -31,4 +31,5 @@ def _introspection(settings: IntrospectionConfig) -> Introspection | None:
         uri=settings.uri,
         all_tokens=settings.all_tokens,
         recheck_after_s=settings.recheck_after_s,
+        max_missed_rechecks=settings.max_missed_rechecks,
     )

@@ -21,7 +21,8 @@ _BUSY = "The identity provider is asked about too many tokens at once: try again
 class InquiryLimits:
     """All times in seconds.
 
-    `places`: threads that may ask or wait for an answer at once; the next one waits `patience` for a place.
+    `places`: threads that may ask or wait for an answer at once; the next one waits `patience` for a place. Tokens
+    that were accepted before have as many places of their own: made-up ones cannot fill them.
     `refusal`: how long a refusal, or a failure over one token, is remembered, for the last `refusals` tokens.
     `pause`: after the party served nobody, it is tried again by one thread at a time, and so often.
     """
@@ -48,11 +49,24 @@ class _Flight:
     answer: JsonObject | None = None
 
 
+class _Lane:
+    """The places of one kind of question, and whether its last one found the party down."""
+
+    def __init__(self, places: int) -> None:
+        self.places = threading.BoundedSemaphore(places)
+        self.is_down = False
+        self.retry_at = float("-inf")
+        self.attempt = threading.Lock()
+
+
 class Inquiry:
     """Verdicts of one party on tokens. Thread-safe.
 
     One call per token at a time; few calls in all; a bad token is not asked about again and again; while the
     party is down, who asks is told so at once. What is good is not remembered here.
+
+    First questions and those about tokens that were accepted before have a lane each: a storm of the one neither
+    takes the other's places nor, where it makes the party refuse to answer, the other's attempts.
     """
 
     def __init__(
@@ -65,16 +79,15 @@ class Inquiry:
         self._ask = ask
         self._limits = limits
         self._monotonic = monotonic
-        self._places = threading.BoundedSemaphore(limits.places)
+        self._first, self._again = _Lane(limits.places), _Lane(limits.places)
         self._setbacks: TokenCache[_Setback] = TokenCache(capacity=limits.refusals)
         self._flights: dict[bytes, _Flight] = {}
         self._lock = threading.Lock()
-        self._is_down = False
-        self._retry_at = float("-inf")
-        self._attempt = threading.Lock()
 
-    def verdict(self, token: str) -> JsonObject | None:
+    def verdict(self, token: str, *, again: bool = False) -> JsonObject | None:
         """Return what the party says about a good token, None for one that it refuses.
+
+        `again`: the token was accepted before.
 
         Raises:
             Unavailable: it cannot be asked now.
@@ -86,14 +99,15 @@ class Inquiry:
             if setback.is_refusal:
                 return None
             raise Unavailable(_DOWN)
-        if not self._places.acquire(timeout=self._limits.patience):
+        lane = self._again if again else self._first
+        if not lane.places.acquire(timeout=self._limits.patience):
             raise Unavailable(_BUSY)
         try:
-            return self._shared(token, digest)
+            return self._shared(token, digest, lane)
         finally:
-            self._places.release()
+            lane.places.release()
 
-    def _shared(self, token: str, digest: bytes) -> JsonObject | None:
+    def _shared(self, token: str, digest: bytes, lane: _Lane) -> JsonObject | None:
         with self._lock:
             others = self._flights.get(digest)
             own = self._flights.setdefault(digest, _Flight())
@@ -103,7 +117,7 @@ class Inquiry:
                 raise Unavailable(_DOWN)
             return others.answer
         try:
-            own.answer = self._asked(token, digest)
+            own.answer = self._asked(token, digest, lane)
             own.has_answer = True
         finally:
             with self._lock:
@@ -111,28 +125,28 @@ class Inquiry:
             own.landed.set()
         return own.answer
 
-    def _asked(self, token: str, digest: bytes) -> JsonObject | None:
-        if not self._is_down:
-            return self._ask_now(token, digest)
-        if self._monotonic() < self._retry_at or not self._attempt.acquire(blocking=False):
+    def _asked(self, token: str, digest: bytes, lane: _Lane) -> JsonObject | None:
+        if not lane.is_down:
+            return self._ask_now(token, digest, lane)
+        if self._monotonic() < lane.retry_at or not lane.attempt.acquire(blocking=False):
             raise Unavailable(_DOWN)
         try:
-            return self._ask_now(token, digest)
+            return self._ask_now(token, digest, lane)
         finally:
-            self._attempt.release()
+            lane.attempt.release()
 
-    def _ask_now(self, token: str, digest: bytes) -> JsonObject | None:
+    def _ask_now(self, token: str, digest: bytes, lane: _Lane) -> JsonObject | None:
         try:
             answer = self._ask(token)
         except ServesNobody as error:
-            self._is_down, self._retry_at = True, self._monotonic() + self._limits.pause
+            lane.is_down, lane.retry_at = True, self._monotonic() + self._limits.pause
             log.warning("A token could not be verified: %s", error)
             raise Unavailable(_DOWN) from error
         except FetchFailed as error:
             self._remember(digest, is_refusal=False)
             log.warning("A token could not be verified: %s", error)
             raise Unavailable(_DOWN) from error
-        self._is_down = False
+        lane.is_down = False
         if answer is None:
             self._remember(digest, is_refusal=True)
         return answer

@@ -27,8 +27,10 @@ class Principal:
 class Authenticator(Protocol):
     """Verifies credentials. Safe to call from any thread."""
 
-    def authenticate(self, authorization: str | None) -> Principal:
+    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:
         """Return the caller behind a raw `Authorization` header (None: the request had none).
+
+        `source` is the address that the request came from, for a fair share of what is scarce; empty: not known.
 
         May block on the network for a few seconds when the issuer must be asked: for its keys, or about the token.
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -18,12 +19,14 @@ _CAPACITY: Final = 10_000
 _RECHECKS_AT_ONCE: Final = 4
 _IDLE: Final = 5  # so many times `recheck_after_s` without a use: verified again before it is believed
 _PATIENCE_S: Final = 0.5
+_BUSY: Final = "Too many tokens are verified again at once: try again shortly."
 
 
 @dataclass(slots=True)
 class _Known:
     verified: Verified
     verifier: Verifier
+    confirmed_at: float
     asked_at: float
     outcome: Future[Principal] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -33,8 +36,9 @@ class KnownTokens:
     """Token → caller. Thread-safe.
 
     A token in use is re-verified beside the request that finds it due, so nobody waits. One that lay idle is
-    re-verified before the request goes on: it may have been revoked long ago. A party that is down takes
-    nothing away; one that refuses takes it away at once.
+    re-verified before the request goes on: it may have been revoked long ago. One that the party refuses is gone
+    at once; one that nobody has confirmed for `max_missed_rechecks` intervals, because the party is down or we are
+    busy, is not believed until somebody does.
     """
 
     def __init__(
@@ -43,16 +47,21 @@ class KnownTokens:
         self._now = now
         self._monotonic = monotonic
         self._cache: TokenCache[_Known] = TokenCache(capacity=_CAPACITY)
-        self._rechecks = threading.BoundedSemaphore(_RECHECKS_AT_ONCE)
+        # of each verifier: one whose party hangs does not hold up the others'
+        self._rechecks: dict[Verifier, threading.BoundedSemaphore] = defaultdict(
+            lambda: threading.BoundedSemaphore(_RECHECKS_AT_ONCE)
+        )
 
     def add(self, token: str, verified: Verified, verifier: Verifier) -> None:
-        self._cache.put(digest_of(token), _Known(verified, verifier, self._monotonic()))
+        now = self._monotonic()
+        self._cache.put(digest_of(token), _Known(verified, verifier, now, now))
 
     def find(self, token: str, *, may_wait: bool) -> Principal | None:
         """Return the caller, None when the token is to be verified (or, with `may_wait` false, may have to be).
 
         Raises:
             NotAuthorized: it has expired, or was just refused.
+            Unavailable: it must be confirmed and cannot be (only with `may_wait`).
 
         """
         digest = digest_of(token)
@@ -68,11 +77,26 @@ class KnownTokens:
             self._cache.discard(digest)
             return None
         recheck_after = known.verifier.recheck_after_s
-        if recheck_after is not None and (age := self._monotonic() - known.asked_at) >= recheck_after:
-            if age >= recheck_after * _IDLE:
-                return self._rechecked(token, known) if may_wait else None
+        if recheck_after is None:
+            return known.verified.principal
+        now = self._monotonic()
+        if now - known.confirmed_at >= recheck_after * known.verifier.max_missed_rechecks:
+            return self._confirmed(token, known) if may_wait else None
+        if now - known.asked_at >= recheck_after * _IDLE:
+            return self._rechecked(token, known) if may_wait else None
+        if now - known.asked_at >= recheck_after:
             self._recheck_aside(token, known)
         return known.verified.principal
+
+    def _confirmed(self, token: str, known: _Known) -> Principal:
+        """Ask, and believe nothing but a yes."""
+        try:
+            return self._recheck_aside(token, known, patience=_PATIENCE_S).result(timeout=_PATIENCE_S)
+        except (Unavailable, TimeoutError) as error:
+            unconfirmed = self._monotonic() - known.confirmed_at
+            raise Unavailable(
+                f"Nobody could confirm for {unconfirmed:.0f} seconds that the token is still valid: try again shortly."
+            ) from error
 
     def _rechecked(self, token: str, known: _Known) -> Principal:
         """Ask, but do not let a party that is down hold up a caller who is known."""
@@ -87,26 +111,29 @@ class KnownTokens:
             if known.outcome is not None:
                 return known.outcome
             outcome: Future[Principal] = Future()
-            if not self._rechecks.acquire(timeout=patience):
-                outcome.set_result(known.verified.principal)
+            places = self._rechecks[known.verifier]
+            if not places.acquire(timeout=patience):
+                outcome.set_exception(Unavailable(_BUSY))
                 return outcome  # it stays due: the next request tries again
             known.outcome = outcome
-        arguments = (outcome, token, known)
+        arguments = (outcome, token, known, places)
         threading.Thread(target=self._recheck_into, args=arguments, name="token-recheck", daemon=True).start()
         return outcome
 
-    def _recheck_into(self, outcome: Future[Principal], token: str, known: _Known) -> None:
+    def _recheck_into(
+        self, outcome: Future[Principal], token: str, known: _Known, places: threading.BoundedSemaphore
+    ) -> None:
         try:
             outcome.set_result(self._recheck(token, known))
         except (NotAuthorized, Unavailable) as error:
             outcome.set_exception(error)  # refused: it is forgotten by now; not to be asked: it is due again in a while
         finally:
             known.asked_at, known.outcome = self._monotonic(), None
-            self._rechecks.release()
+            places.release()
 
     def _recheck(self, token: str, known: _Known) -> Principal:
         try:
-            verified = known.verifier.verify(token)
+            verified = known.verifier.verify(token, again=True)
         except NotAuthorized:
             self._cache.discard(digest_of(token))
             raise

@@ -25,15 +25,16 @@ class ReviewedAccounts:
         self._inquiry = inquiry
         self._now = now
         self.recheck_after_s: float | None = settings.recheck_after_s
+        self.max_missed_rechecks = settings.max_missed_rechecks
 
     def stamp(self) -> int:
         return 0
 
-    def verify(self, token: str) -> Verified:
+    def verify(self, token: str, *, again: bool = False) -> Verified:
         """See `Verifier.verify`. What cannot succeed is refused without a call."""
         unverified = peek(token)
         self._ensure_hopeful(unverified)
-        user = self._inquiry.verdict(token)
+        user = self._inquiry.verdict(token, again=again)
         if user is None:
             raise NotAuthorized(INACTIVE)
         # what the API server has authenticated says the truth about its end
@@ -54,6 +55,7 @@ class SignedAccounts:
     """A `Verifier` by the cluster's published keys. A deleted account is believed until its token expires."""
 
     recheck_after_s: float | None = None
+    max_missed_rechecks = 0
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class SignedAccounts:
         self._keys.renew_if_old()
         return self._keys.generation
 
-    def verify(self, token: str) -> Verified:
+    def verify(self, token: str, *, again: bool = False) -> Verified:  # noqa: ARG002 nobody is asked
         """See `Verifier.verify`."""
         claims, generation = signed_claims(peek(token), self._keys)
         rules = TokenRules((self._issuer.rstrip("/"),), self._settings.audience)

@@ -20,6 +20,7 @@ class SignedTokens:
     """A `Verifier` by the provider's published keys: nobody is asked about a token."""
 
     recheck_after_s: float | None = None
+    max_missed_rechecks = 0
 
     def __init__(self, provider: OidcProvider, keys: ProviderKeys, *, now: Callable[[], float]) -> None:
         self._provider = provider
@@ -30,7 +31,7 @@ class SignedTokens:
         self._keys.renew_if_old()
         return self._keys.generation
 
-    def verify(self, token: str) -> Verified:
+    def verify(self, token: str, *, again: bool = False) -> Verified:  # noqa: ARG002 nobody is asked
         """See `Verifier.verify`."""
         return self.accept(self.signed(token))
 
@@ -68,15 +69,16 @@ class RevocableTokens:
         # audience and scope may be in the answer only
         self._outer_rules = replace(provider.rules, audiences=(), scope=None)
         self.recheck_after_s: float | None = introspection.recheck_after_s
+        self.max_missed_rechecks = introspection.max_missed_rechecks
 
     def stamp(self) -> int:
         return self._signed.stamp()
 
-    def verify(self, token: str) -> Verified:
+    def verify(self, token: str, *, again: bool = False) -> Verified:
         """See `Verifier.verify`. The provider is asked only about what it has signed and has not expired."""
         claims, generation = self._signed.signed(token)
         verify_claims(claims, self._outer_rules, now=self._now)
-        answer = self._inquiry.verdict(token)
+        answer = self._inquiry.verdict(token, again=again)
         if answer is None:
             raise NotAuthorized(INACTIVE)
         return self._signed.accept(SignedClaims(claims | answer, generation))

@@ -24,20 +24,21 @@ class OpaqueTokens:
         self._inquiry = inquiry
         self._now = now
         self.recheck_after_s: float | None = introspection.recheck_after_s
+        self.max_missed_rechecks = introspection.max_missed_rechecks
 
     def stamp(self) -> int:
         return 0
 
-    def verify(self, token: str) -> Verified:
+    def verify(self, token: str, *, again: bool = False) -> Verified:
         """See `Verifier.verify`."""
-        claims = self.find_claims(token)
+        claims = self.find_claims(token, again=again)
         if claims is None:
             raise NotAuthorized(INACTIVE)
         return self.accept(claims)
 
-    def find_claims(self, token: str) -> Claims | None:
+    def find_claims(self, token: str, *, again: bool = False) -> Claims | None:
         """What the provider says about a token, None when it is not active there. Raises Unavailable."""
-        answer = self._inquiry.verdict(token)
+        answer = self._inquiry.verdict(token, again=again)
         return None if answer is None else {"iss": self._provider.issuer} | answer
 
     def is_meant_by(self, claims: Claims) -> bool:

@@ -30,7 +30,7 @@ class Introspection:
     """How to ask a provider about a token (RFC 7662). Without `uri`, discovery says where.
 
     `all_tokens`: signed tokens are asked about as well. An accepted token is asked about again after
-    `recheck_after_s`.
+    `recheck_after_s`, and refused after `max_missed_rechecks` times that without an answer.
     """
 
     client_id: str
@@ -38,6 +38,7 @@ class Introspection:
     uri: str | None = None
     all_tokens: bool = False
     recheck_after_s: float = 60.0
+    max_missed_rechecks: int = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,17 +25,21 @@ class Verifier(Protocol):
     """One party whose tokens are accepted: a provider's keys, its introspection endpoint, a cluster.
 
     `recheck_after_s`: seconds after which a verified token is to be verified again in the background; None: never.
+    `max_missed_rechecks`: after so many times that without an answer it is not believed any more.
     """
 
     @property
     def recheck_after_s(self) -> float | None: ...
 
+    @property
+    def max_missed_rechecks(self) -> int: ...
+
     def stamp(self) -> int:
         """Changes when what was verified before is to be verified again. Never blocks."""
         ...
 
-    def verify(self, token: str) -> Verified:
-        """Verify a token that was routed here.
+    def verify(self, token: str, *, again: bool = False) -> Verified:
+        """Verify a token that was routed here; `again`: it was accepted before.
 
         Raises:
             NotAuthorized: it is not valid.

@@ -86,7 +86,8 @@ def clean_request_id(given: str) -> str:
 
 def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
     """Raises NotAuthorized, or Unavailable when the identity provider cannot be asked."""
-    principal = backends.authenticator().authenticate(request.headers.get("authorization"))
+    source = request.META.get("REMOTE_ADDR", "")
+    principal = backends.authenticator().authenticate(request.headers.get("authorization"), source=source)
     actor = Actor(
         id=PrincipalId(principal.id),
         name=principal.name,

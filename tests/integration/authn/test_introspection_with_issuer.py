@@ -1,9 +1,12 @@
 """Opaque tokens, revocation and role claims with the running development issuer, over real HTTP."""
 
 import json
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,13 +19,16 @@ from lakewarden.errors import NotAuthorized, Unavailable
 from tests.integration.authn.conftest import RunningIssuer, free_port, run_issuer
 
 
-def introspecting(issuer: RunningIssuer, *, all_tokens: bool = False, secret: str | None = None) -> OidcProvider:
+def introspecting(
+    issuer: RunningIssuer, *, all_tokens: bool = False, secret: str | None = None, max_missed_rechecks: int = 5
+) -> OidcProvider:
     engine = issuer.identities.engine
     asking = Introspection(
         client_id=engine.client_id,
         client_secret=secret or engine.client_secret,
         all_tokens=all_tokens,
         recheck_after_s=0.2,
+        max_missed_rechecks=max_missed_rechecks,
     )
     return OidcProvider(
         id="oidc", issuer=issuer.url, audiences=("lakewarden",), roles_claim="roles", introspection=asking
@@ -48,6 +54,8 @@ def refused_within(seconds: float, authenticate: Callable[[], Principal]) -> boo
             authenticate()
         except NotAuthorized:
             return True
+        except Unavailable:
+            pass  # not believed either, but nobody has refused it yet
         time.sleep(0.05)
     return False
 
@@ -77,6 +85,26 @@ def test_revoked_jwt_is_refused_where_all_tokens_are_introspected(issuer: Runnin
     assert by_signature.authenticate(f"Bearer {token}").id == "oidc~lakewarden-engine"
 
 
+def test_revoked_token_is_refused_while_twelve_threads_bring_made_up_ones(issuer: RunningIssuer) -> None:
+    chain = AuthenticatorChain([introspecting(issuer)])
+    token, numbers, is_over = opaque_token(issuer), count(), threading.Event()
+    chain.authenticate(f"Bearer {token}")
+
+    def storm() -> None:
+        while not is_over.is_set():
+            with pytest.raises((NotAuthorized, Unavailable)):
+                chain.authenticate(f"Bearer lwdev_{next(numbers)}", source="192.0.2.1")
+
+    with ThreadPoolExecutor(12) as threads:
+        for _ in range(12):
+            threads.submit(storm)
+        try:
+            assert revoke(issuer, token).status_code == 200
+            assert refused_within(10, lambda: chain.authenticate(f"Bearer {token}", source="192.0.2.2"))
+        finally:
+            is_over.set()
+
+
 def test_unknown_opaque_token_is_not_active(issuer: RunningIssuer) -> None:
     with pytest.raises(NotAuthorized, match="not active"):
         AuthenticatorChain([introspecting(issuer)]).authenticate("Bearer lwdev_made-up")
@@ -96,7 +124,11 @@ def test_wrong_client_secret_is_unavailable_and_logged(issuer: RunningIssuer, ca
 def test_verified_opaque_token_outlives_its_provider(tmp_path: Path) -> None:
     port = free_port()
     with run_issuer(tmp_path / "state", port=port) as first:
-        provider, token, fresh = introspecting(first), opaque_token(first), opaque_token(first)
+        provider, token, fresh = (
+            introspecting(first, max_missed_rechecks=100),
+            opaque_token(first),
+            opaque_token(first),
+        )
         chain = AuthenticatorChain([provider])
         chain.authenticate(f"Bearer {token}")
 

@@ -39,7 +39,7 @@ TOKEN_ROLES = {"b-analyst": ("analysts",)}
 class TokenRoles(StubAuthenticator):
     """Some tokens carry names of roles."""
 
-    def authenticate(self, authorization: str | None) -> Principal:
+    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:  # noqa: ARG002 the contract's
         found = super().authenticate(authorization)
         roles = TOKEN_ROLES.get(found.id.removeprefix("oidc~"), ())
         return Principal(

@@ -428,6 +428,7 @@ class FakeCluster:
     """A `Verifier` that accepts everything that is routed to it."""
 
     recheck_after_s: float | None = 10.0
+    max_missed_rechecks = 5
 
     def __init__(self) -> None:
         self.verified: list[str] = []
@@ -435,7 +436,7 @@ class FakeCluster:
     def stamp(self) -> int:
         return 0
 
-    def verify(self, token: str) -> Verified:
+    def verify(self, token: str, *, again: bool = False) -> Verified:  # noqa: ARG002 the contract's
         self.verified.append(token)
         principal = Principal("kubernetes~u1", "ns/a", None, "application", "k8s", NOW + 60)
         return Verified(principal, NOW + 60)

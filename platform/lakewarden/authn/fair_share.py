@@ -1,0 +1,48 @@
+"""Keeps one address from filling all places in which tokens are verified for the first time; for chain.py."""
+
+import ipaddress
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from lakewarden.errors import Unavailable
+
+MOST: Final = 6
+"""How many tokens of one address may be asked about at once: fewer than an inquiry has places."""
+
+_PATIENCE_S: Final = 0.25
+_PREFIX: Final = 64  # bits: what one customer of a provider has of IPv6
+
+
+class FairShare:
+    """Thread-safe. Without an address (`source` empty) there is no limit; behind a proxy all have the proxy's."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def of(self, source: str) -> Iterator[None]:
+        """Hold one of the address's places. Raises Unavailable when none becomes free in a moment."""
+        network = _network(source)
+        with self._changed:
+            if source and not self._changed.wait_for(lambda: self._held[network] < MOST, timeout=_PATIENCE_S):
+                raise Unavailable("Too many new tokens come from this address at once: try again shortly.")
+            self._held[network] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held[network] -= 1
+                if not self._held[network]:
+                    del self._held[network]
+                self._changed.notify_all()
+
+
+def _network(source: str) -> str:
+    try:
+        return str(ipaddress.IPv6Network((source, _PREFIX), strict=False))
+    except ValueError:
+        return source
