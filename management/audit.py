@@ -43,7 +43,7 @@ _OF_PROJECT = OpenApiParameter("project-id", str, description="Only what lies in
 
 
 class AuditEntryShape(Shape):
-    """`count` equal decisions of a second are one entry, with the id and user agent of the first request.
+    """`count` equal decisions from `at` to `last-at` are one entry, with the id and user agent of the first request.
 
     `reason` says why something was refused; `details` are the names and ids of a change, the `privileges` that
     decided, or the request that was refused (`asked`).
@@ -51,6 +51,7 @@ class AuditEntryShape(Shape):
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField(required=False)
     actor = serializers.CharField()
     assumed_role = serializers.CharField(required=False)
     action = serializers.CharField()

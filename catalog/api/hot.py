@@ -181,13 +181,13 @@ def _counted(answer: Answer | None, request: HotRequest, asking: _Asking, wareho
 
 def _note_allowed(asking: _Asking, request: HotRequest, answer: Answer) -> None:
     (actor, _, role), (action, object_type) = asking.caller, _WORDS[asking.kind]
-    user_agent = (request.header("user-agent") or "")[:MAX_USER_AGENT]
-    key = (actor, role, action, object_type, asking.object_id, user_agent)
+    key = (actor, role, action, object_type, asking.object_id)
     if not DECISIONS.again(key):
         held = KNOWN.find(asking.caller, asking.object_id, asking.epoch) or frozenset()
         privileges = deciding(_NOTED[asking.kind], held)
         allowed = Allowed(action, object_type, asking.object_id, asking.epoch.project_id, privileges)
-        DECISIONS.add(key, Group(allowed, dict(answer[1])[b"x-request-id"].decode()))
+        user_agent = (request.header("user-agent") or "")[:MAX_USER_AGENT]
+        DECISIONS.add(key, Group(allowed, dict(answer[1])[b"x-request-id"].decode(), user_agent))
 
 
 def _page(request: HotRequest) -> Page | None:

@@ -102,7 +102,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     recorder = Recorder(
         [
             Chore("calls", config.current().usage.flush_interval_s, records.flush),
-            Chore("refusals", 1, refusals.flush),
+            Chore("refusals", 1, refusals.flush_due, finish=refusals.flush),
         ]
     )
     while True:

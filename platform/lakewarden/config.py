@@ -301,6 +301,31 @@ class AuditConfig(Section):
     retention_days: int = Field(
         90, ge=1, le=36500, description="Days for which the audit is kept; older days are dropped whole."
     )
+    window_s: int = Field(
+        10,
+        ge=1,
+        le=300,
+        description="Seconds for which equal refusals of a caller (without credentials: of an address) are gathered "
+        "into one entry with their number. A server that is killed loses those of this time.",
+    )
+    groups: int = Field(
+        10_000,
+        ge=100,
+        description="Most different refusals, and as many decisions, that wait in memory to be written; more are only "
+        "counted, in an entry that says so.",
+    )
+    refusals_of_one_caller: int = Field(
+        100,
+        ge=1,
+        description="Most different refusals of one caller in `window_s` that get an entry each; more are "
+        "only counted.",
+    )
+    decisions_of_one_caller: int = Field(
+        1000,
+        ge=1,
+        description="Most different decisions on one caller's requests in a second that get an entry each; more are "
+        "only counted.",
+    )
 
 
 class LogConfig(Section):

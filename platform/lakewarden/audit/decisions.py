@@ -1,43 +1,48 @@
 """Sums up what was allowed until the recorder's thread writes it, for `http.observation` and the hot routes.
 
-Equal decisions (who, as which role, what, on which object, with which program) of one interval are one entry with
-their number: an engine that loads a table a thousand times a second leaves one row a second.
+Equal decisions (who, as which role, what, on which object) of one interval are one entry with their number: an engine
+that loads a table a thousand times a second leaves one row a second. What a caller may say at will, as the name of
+their program, does not tell decisions apart: nobody can have a row for each of their requests by it.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Final
 
 from lakewarden import config
 from lakewarden.audit.entries import Entry
+from lakewarden.audit.losses import OVERFULL, Lost
 from lakewarden.context import Allowed
 
-CAPACITY: Final = 10_000
-
-Key = tuple[str, str | None, str, str, str, str]
-"""Actor, assumed role, action, object type, object id, user agent."""
+Key = tuple[str, str | None, str, str, str]
+"""Actor, assumed role, action, object type, object id."""
 
 
 @dataclass(slots=True)
 class Group:
-    """Equal decisions; `request_id` is that of the first, which was `at`."""
+    """Equal decisions, from `at` to `last_at`; `request_id` and `user_agent` are those of the first."""
 
     allowed: Allowed
     request_id: str
+    user_agent: str = ""
     count: int = 1
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    last_at: datetime | None = None
 
 
 class Decisions:
-    """What is not written yet, of all threads; bounded: decisions that do not fit are counted for their project."""
+    """What is not written yet, of all threads; bounded in all and for each caller.
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    Those that do not fit are counted, for their project and for the caller who had too many.
+    """
+
+    def __init__(self, capacity: int | None = None, of_one_caller: int | None = None) -> None:
         self._capacity = capacity
+        self._of_one_caller = of_one_caller
         self._lock = Lock()
-        self._groups: dict[Key, Group] = {}
-        self._lost: dict[str | None, int] = {}
+        self._forget()
 
     def again(self, key: Key) -> bool:
         """Count one more of a decision that is pending; False when it is not."""
@@ -46,35 +51,48 @@ class Decisions:
             if group is None:
                 return False
             group.count += 1
+            group.last_at = datetime.now(UTC)
             return True
 
     def add(self, key: Key, group: Group) -> None:
         """Keep one that was not pending when it was asked about."""
+        limits = config.current().audit
         with self._lock:
             known = self._groups.get(key)
             if known is not None:
                 known.count += group.count
-                known.at = min(known.at, group.at)
-            elif len(self._groups) < self._capacity:
-                self._groups[key] = group
+                moments = [known.at, group.at, known.last_at or known.at, group.last_at or group.at]
+                known.at, known.last_at = min(moments), max(moments)
+            elif len(self._groups) >= (self._capacity or limits.groups):
+                self._lost[group.allowed.project_id, OVERFULL] += group.count
+            elif self._of[key[0]] >= (self._of_one_caller or limits.decisions_of_one_caller):
+                self._lost[group.allowed.project_id, key[0]] += group.count
             else:
-                project_id = group.allowed.project_id
-                self._lost[project_id] = self._lost.get(project_id, 0) + group.count
+                self._groups[key] = group
+                self._of[key[0]] += 1
 
-    def take(self) -> tuple[dict[Key, Group], dict[str | None, int]]:
-        """All that is kept, and how many were lost by project; both are forgotten here."""
+    def take(self) -> tuple[dict[Key, Group], Lost]:
+        """All that is kept, and how many were lost; both are forgotten here."""
         with self._lock:
-            groups, self._groups = self._groups, {}
-            lost, self._lost = self._lost, {}
-        return groups, lost
+            taken = self._groups, self._lost
+            self._forget()
+        return taken
 
-    def give_back(self, groups: dict[Key, Group], lost: dict[str | None, int]) -> None:
+    def give_back(self, groups: dict[Key, Group], lost: Lost) -> None:
         """What could not be written joins what came meanwhile, as far as there is room."""
-        with self._lock:
-            for project_id, number in lost.items():
-                self._lost[project_id] = self._lost.get(project_id, 0) + number
+        self.lose(lost)
         for key, group in groups.items():
             self.add(key, group)
+
+    def lose(self, lost: Lost) -> None:
+        """Count what will be in no row."""
+        with self._lock:
+            self._lost.update(lost)
+
+    def _forget(self) -> None:
+        self._groups: dict[Key, Group] = {}
+        self._of: Counter[str] = Counter()
+        self._lost: Lost = Counter()
 
 
 DECISIONS = Decisions()
@@ -86,9 +104,10 @@ def are_recorded() -> bool:
 
 
 def entries(groups: dict[Key, Group]) -> Iterable[Entry]:
-    for (actor, role, action, object_type, object_id, user_agent), group in groups.items():
+    for (actor, role, action, object_type, object_id), group in groups.items():
         yield Entry(
             at=group.at,
+            last_at=group.last_at,
             actor=actor,
             assumed_role=role or "",
             action=action,
@@ -97,7 +116,7 @@ def entries(groups: dict[Key, Group]) -> Iterable[Entry]:
             project_id=group.allowed.project_id,
             outcome="allowed",
             request_id=group.request_id,
-            user_agent=user_agent,
+            user_agent=group.user_agent,
             count=group.count,
             details={"privileges": list(group.allowed.privileges)},
         )

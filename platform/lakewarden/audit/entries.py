@@ -12,6 +12,7 @@ MAX_TEXT: Final = 200  # characters of an actor, an object's id, a path
 _MAX_REASON: Final = 500  # characters
 MAX_USER_AGENT: Final = 256  # bytes
 _BATCH: Final = 2000
+_MAX_COUNT: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Entry:
     request_id: str = ""
     user_agent: str = ""
     count: int = 1
+    last_at: datetime | None = None
     details: dict[str, object] = field(default_factory=dict)
 
 
@@ -53,7 +55,8 @@ def _values(entry: Entry) -> tuple[object, ...]:
         plain(entry.reason, _MAX_REASON),
         entry.request_id,
         user_agent_of(entry.user_agent),
-        entry.count,
+        min(entry.count, _MAX_COUNT),
+        entry.last_at,
         json.dumps(entry.details),
     )
 
@@ -61,9 +64,10 @@ def _values(entry: Entry) -> tuple[object, ...]:
 # sorted by time: ids rise with it, as far as one batch goes
 _INSERT = """
     insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome, reason,
-                             request_id, user_agent, count, details)
+                             request_id, user_agent, count, last_at, details)
     select * from unnest(%s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-                         %s::text[], %s::text[], %s::text[], %s::text[], %s::int[], %s::jsonb[]) as e(at)
+                         %s::text[], %s::text[], %s::text[], %s::text[], %s::int[], %s::timestamptz[],
+                         %s::jsonb[]) as e(at)
     order by e.at
 """
 

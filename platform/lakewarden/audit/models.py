@@ -8,7 +8,8 @@ class AuditEntry(models.Model):
     """`outcome` is `done` for a change, `allowed` or `denied` for a decision, `unauthenticated` for bad credentials.
 
     `lost` says that `count` decisions are in no row. `count` is more than one for equal decisions that were written
-    together; request id and user agent are then the first one's. `reason` is the sentence of a refusal.
+    together, the first `at` and the last `last_at`; request id and user agent are then the first one's. `reason` is
+    the sentence of a refusal.
 
     `project_id` is set only when the object was found in that project: a tenant is shown no other rows. Rows never
     change. The table is partitioned by day (UTC) of `at`, which is part of its primary key (see `partitions`).
@@ -33,6 +34,7 @@ class AuditEntry(models.Model):
     request_id = models.TextField()
     user_agent = models.TextField()
     count = models.IntegerField(default=1, db_default=1)
+    last_at = models.DateTimeField(null=True)
     details = models.JSONField(default=dict)
 
     class Meta:

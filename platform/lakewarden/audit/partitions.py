@@ -97,7 +97,7 @@ def _midnight(day: date) -> datetime:
 
 _COLUMNS = (
     "id, at, actor, assumed_role, action, object_type, object_id, project_id, outcome, reason, request_id, user_agent, "
-    "count, details"
+    "count, last_at, details"
 )
 _DAYS = """
     select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid

@@ -1,27 +1,27 @@
-"""Remembers refused requests until the recorder's thread writes them: nobody waits for his refusal to be audited."""
+"""Remembers refused requests until the recorder's thread writes them: nobody waits for their refusal to be audited."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Final, Literal
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from lakewarden.audit import decisions
+from lakewarden import config
+from lakewarden.audit import decisions, losses
 from lakewarden.audit.decisions import DECISIONS, Decisions
 from lakewarden.audit.entries import Entry, plain, write
-from lakewarden.context import SYSTEM
+from lakewarden.audit.losses import OVERFULL, Lost
 
-CAPACITY: Final = 10_000
 ANONYMOUS: Final = "anonymous"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One request that was refused, or (`count`) many of one `source` within a second. Holds nothing secret.
+    """`count` requests that were refused alike, from `at` to `last_at`. Holds nothing secret.
 
-    `asked` is the request's method and path without its query.
+    `asked` is the first one's method and path without its query, `source` the network that it came from.
     """
 
     outcome: Literal["denied", "unauthenticated"]
@@ -38,78 +38,120 @@ class Refusal:
     assumed_role: str = ""
     count: int = 1
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    last_at: datetime | None = None
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """What equal refusals have in common; without valid credentials that is only where they come from.
+
+        The path of a request that is about no object known to us is its caller's to choose: it tells nothing apart.
+        """
+        if self.outcome == "unauthenticated":
+            return (self.source,)
+        object_id = "" if self.object_type == "request" else self.object_id
+        return (self.actor, self.assumed_role, self.action, self.object_type, object_id, self.project_id)
+
+    def joined(self, other: "Refusal") -> "Refusal":
+        first, second = sorted((self, other), key=lambda refusal: refusal.at)
+        last_at = max(each.last_at or each.at for each in (self, other))
+        return replace(first, count=self.count + other.count, last_at=max(last_at, second.at))
 
 
 class Pending:
-    """What is not written yet, of all threads; bounded: what does not fit is counted for its project.
+    """What is not written yet, of all threads; bounded in all and for each caller: what does not fit is counted.
 
     Denied requests and those without valid credentials have room of their own: neither displaces the other.
     """
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int | None = None, of_one_caller: int | None = None) -> None:
         self._capacity = capacity
+        self._of_one_caller = of_one_caller
         self._lock = Lock()
-        self._refusals: list[Refusal] = []
-        self._storms: dict[tuple[int, str], Refusal] = {}
-        self._lost: dict[str | None, int] = {}
+        self._groups: dict[str, dict[tuple[str | None, ...], Refusal]] = {"denied": {}, "unauthenticated": {}}
+        self._of: Counter[str] = Counter()
+        self._lost: Lost = Counter()
 
     def add(self, refusal: Refusal) -> None:
-        """Keep one; those without valid credentials are one a second and source, with their number."""
+        """Keep one; equal ones become one with their number."""
+        limits = config.current().audit
         with self._lock:
-            if refusal.outcome == "denied":
-                if len(self._refusals) < self._capacity:
-                    self._refusals.append(refusal)
-                    return
+            groups, key = self._groups[refusal.outcome], refusal.key
+            known = groups.get(key)
+            if known is not None:
+                groups[key] = known.joined(refusal)
+            elif len(groups) >= (self._capacity or limits.groups):
+                self._lost[refusal.project_id, OVERFULL] += refusal.count
+            elif self._of[refusal.actor] >= (self._of_one_caller or limits.refusals_of_one_caller):
+                self._lost[refusal.project_id, refusal.actor] += refusal.count
             else:
-                key = int(refusal.at.timestamp()), refusal.source
-                known = self._storms.get(key)
-                if known is not None or len(self._storms) < self._capacity:
-                    count = refusal.count + (known.count if known else 0)
-                    self._storms[key] = replace(known or refusal, count=count)
-                    return
-            self._lost[refusal.project_id] = self._lost.get(refusal.project_id, 0) + refusal.count
+                groups[key] = refusal
+                if refusal.outcome == "denied":  # without credentials nobody knows whose it is
+                    self._of[refusal.actor] += 1
 
-    def take(self) -> tuple[list[Refusal], dict[str | None, int]]:
-        """All that is kept, oldest first, and how many were lost by project; both are forgotten here."""
+    def take(self, *, before: datetime | None = None) -> tuple[list[Refusal], Lost]:
+        """What is kept, oldest first, and how many were lost; both are forgotten here.
+
+        `before`: only what began then, unless half the room is filled.
+        """
+        half = (self._capacity or config.current().audit.groups) // 2
+        taken: list[Refusal] = []
         with self._lock:
-            taken = sorted([*self._refusals, *self._storms.values()], key=lambda refusal: refusal.at)
-            lost, self._lost = self._lost, {}
-            self._refusals, self._storms = [], {}
-        return taken, lost
+            for outcome, groups in self._groups.items():
+                border = None if len(groups) > half else before
+                due = {key: each for key, each in groups.items() if border is None or each.at < border}
+                self._groups[outcome] = {key: each for key, each in groups.items() if key not in due}
+                taken += due.values()
+            self._of = Counter(each.actor for each in self._groups["denied"].values())
+            lost: Lost = Counter()
+            if taken or before is None:
+                lost, self._lost = self._lost, lost
+        return sorted(taken, key=lambda refusal: refusal.at), lost
 
-    def give_back(self, taken: Sequence[Refusal], lost: dict[str | None, int]) -> None:
+    def give_back(self, taken: list[Refusal], lost: Lost) -> None:
         """What could not be written is kept for the next time, as far as there is room."""
-        with self._lock:
-            for project_id, number in lost.items():
-                self._lost[project_id] = self._lost.get(project_id, 0) + number
+        self.lose(lost)
         for refusal in taken:
             self.add(refusal)
+
+    def lose(self, lost: Lost) -> None:
+        """Count what will be in no row."""
+        with self._lock:
+            self._lost.update(lost)
 
 
 PENDING = Pending()
 
 
-def flush(pending: Pending = PENDING, allowed: Decisions = DECISIONS) -> None:
-    """Write all that is pending, refusals and what was allowed, in one transaction.
+def flush_due() -> None:
+    """As `flush`, but refusals wait until their window is over, so that equal ones are one entry."""
+    flush(before=datetime.now(UTC) - timedelta(seconds=config.current().audit.window_s))
 
-    Raises django.db.Error; when the database was away all is kept for the next time.
+
+def flush(pending: Pending = PENDING, allowed: Decisions = DECISIONS, *, before: datetime | None = None) -> None:
+    """Write what is pending (see `Pending.take`), refusals and what was allowed, in one transaction.
+
+    Raises whatever goes wrong. When the database was away all is kept for the next time; what it does not accept is
+    counted as lost.
     """
-    taken, lost = pending.take()
+    taken, lost = pending.take(before=before)
     groups, uncounted = allowed.take()
-    entries = [
-        *(_entry(refusal) for refusal in taken),
-        *decisions.entries(groups),
-        *_losses(lost, "refusals"),
-        *_losses(uncounted, "decisions"),
-    ]
-    if not entries:
-        return
     try:
-        with transaction.atomic():
-            write(entries)
+        entries = [
+            *(_entry(refusal) for refusal in taken),
+            *decisions.entries(groups),
+            *losses.entries(lost, "refusals"),
+            *losses.entries(uncounted, "decisions"),
+        ]
+        if entries:
+            with transaction.atomic():
+                write(entries)
     except (OperationalError, InterfaceError):
         pending.give_back(taken, lost)
         allowed.give_back(groups, uncounted)
+        raise
+    except BaseException:
+        pending.lose(lost + Counter({(None, OVERFULL): sum(refusal.count for refusal in taken)}))
+        allowed.lose(uncounted + Counter({(None, OVERFULL): sum(group.count for group in groups.values())}))
         raise
 
 
@@ -119,6 +161,7 @@ def _entry(refusal: Refusal) -> Entry:
         details |= {"source": refusal.source, "count": refusal.count}
     return Entry(
         at=refusal.at,
+        last_at=refusal.last_at,
         actor=refusal.actor,
         assumed_role=refusal.assumed_role,
         action=refusal.action,
@@ -132,20 +175,3 @@ def _entry(refusal: Refusal) -> Entry:
         count=refusal.count,
         details=details,
     )
-
-
-def _losses(lost: dict[str | None, int], what: str) -> Iterable[Entry]:
-    """A row for each project of which something was lost."""
-    for project_id, number in lost.items():
-        yield Entry(
-            at=datetime.now(UTC),
-            actor=SYSTEM,
-            action=f"lose{what.capitalize()}",
-            object_type="project" if project_id else "server",
-            object_id=project_id or "server",
-            project_id=project_id,
-            outcome="lost",
-            reason=f"{number} {what} came faster than they could be written; they are in no row",
-            count=number,
-            details={"count": number},
-        )

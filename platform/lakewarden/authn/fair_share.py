@@ -1,6 +1,5 @@
 """Keeps one address from filling all places in which tokens are verified for the first time; for chain.py."""
 
-import ipaddress
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -8,12 +7,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from lakewarden.errors import Unavailable
+from lakewarden.networks import network_of
 
 MOST: Final = 6
 """How many tokens of one address may be asked about at once: fewer than an inquiry has places."""
 
 _PATIENCE_S: Final = 0.25
-_PREFIX: Final = 64  # bits: what one customer of a provider has of IPv6
 
 
 class FairShare:
@@ -26,7 +25,7 @@ class FairShare:
     @contextmanager
     def of(self, source: str) -> Iterator[None]:
         """Hold one of the address's places. Raises Unavailable when none becomes free in a moment."""
-        network = _network(source)
+        network = network_of(source)
         with self._changed:
             if source and not self._changed.wait_for(lambda: self._held[network] < MOST, timeout=_PATIENCE_S):
                 raise Unavailable("Too many new tokens come from this address at once: try again shortly.")
@@ -39,10 +38,3 @@ class FairShare:
                 if not self._held[network]:
                     del self._held[network]
                 self._changed.notify_all()
-
-
-def _network(source: str) -> str:
-    try:
-        return str(ipaddress.IPv6Network((source, _PREFIX), strict=False))
-    except ValueError:
-        return source

@@ -17,6 +17,7 @@ from lakewarden.context import Refused, RequestContext
 from lakewarden.errors import Forbidden, NotAuthorized, NotFound
 from lakewarden.http.errors import RenderedError
 from lakewarden.http.request import CONTEXT
+from lakewarden.networks import network_of
 from lakewarden.usage.counts import COUNTS
 
 _APIS: Final = ("catalog/", "management/", "lakehouse/")
@@ -66,9 +67,9 @@ def _note_allowed(context: RequestContext) -> None:
     actor = context.actor
     for allowed in context.trail.allowed:
         about = (allowed.action, allowed.object_type, allowed.object_id)
-        key = (actor.id, actor.assumed_role, *about, context.user_agent[:MAX_USER_AGENT])
+        key = (actor.id, actor.assumed_role, *about)
         if not DECISIONS.again(key):
-            DECISIONS.add(key, Group(allowed, context.request_id))
+            DECISIONS.add(key, Group(allowed, context.request_id, context.user_agent[:MAX_USER_AGENT]))
 
 
 def _refusal(
@@ -98,5 +99,5 @@ def _refusal(
         user_agent=request.headers.get("user-agent", "")[:MAX_USER_AGENT],
         asked=f"{request.method} {path}",
         assumed_role=(context.actor.assumed_role or "") if context else "",
-        source=request.META.get("REMOTE_ADDR", ""),
+        source=network_of(request.META.get("REMOTE_ADDR", "")),
     )

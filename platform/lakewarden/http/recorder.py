@@ -4,20 +4,62 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
 
 from django.db import Error, connection
 
 logger = logging.getLogger(__name__)
 
+_LONGEST_PAUSE_S: Final = 30.0
+_LOGGED_EVERY_S: Final = 60.0
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Chore:
-    """`work` is called every `interval_s` seconds, and once at the end; what it cannot write it keeps."""
+    """`work` is called every `interval_s` seconds, and `finish` (else `work`) at the end.
+
+    What it cannot write it keeps.
+
+    One that fails is tried again after pauses that become longer. `failing_since` is in seconds of the monotonic
+    clock, None while all is well.
+    """
 
     name: str
     interval_s: float
     work: Callable[[], None]
+    finish: Callable[[], None] | None = None
+    failing_since: float | None = None
+    _failures: int = field(default=0, repr=False)
+    _logged_at: float = field(default=float("-inf"), repr=False)
+
+    def perform(self, *, last: bool = False) -> float:
+        """Do it; returns after how many seconds it is to be done again. Never raises.
+
+        A failure is logged at most once a minute, and the connection opened anew next time.
+        """
+        try:
+            (self.finish or self.work if last else self.work)()
+        except Exception as error:  # noqa: BLE001 this thread must outlive every defect: it is the only one that writes
+            with suppress(Error):
+                connection.close()
+            return self._failed(error, must_log=last)
+        if self.failing_since is not None:
+            logger.warning("%s are written again", self.name)
+        self.failing_since, self._failures, self._logged_at = None, 0, float("-inf")
+        return self.interval_s
+
+    def _failed(self, error: Exception, *, must_log: bool) -> float:
+        now = time.monotonic()
+        self.failing_since = self.failing_since if self.failing_since is not None else now
+        self._failures += 1
+        if must_log or now - self._logged_at >= _LOGGED_EVERY_S:
+            self._logged_at = now
+            defect = None if isinstance(error, Error) else error
+            reason = str(error).strip() or type(error).__name__
+            logger.warning("%s could not be written: %s", self.name, reason, exc_info=defect)
+        return max(self.interval_s, min(self.interval_s * 2.0 ** min(self._failures, 10), _LONGEST_PAUSE_S))
 
 
 class Recorder:
@@ -37,22 +79,17 @@ class Recorder:
         if self._thread.ident is not None:  # a server that is stopped while it starts has nothing to write
             self._thread.join(timeout_s)
 
+    def failing(self) -> dict[str, float]:
+        """For how many seconds each chore that fails has been failing, by its name."""
+        now = time.monotonic()
+        return {each.name: now - each.failing_since for each in self._chores if each.failing_since is not None}
+
     def _run(self) -> None:
         due = {chore.name: time.monotonic() + chore.interval_s for chore in self._chores}
         while not self._stopping.wait(max(0.0, min(due.values()) - time.monotonic())):
             for chore in self._chores:
                 if due[chore.name] <= time.monotonic():
-                    perform(chore)
-                    due[chore.name] = time.monotonic() + chore.interval_s
+                    due[chore.name] = time.monotonic() + chore.perform()
         for chore in self._chores:
-            perform(chore)
+            chore.perform(last=True)
         connection.close()
-
-
-def perform(chore: Chore) -> None:
-    """Do it; a failure of the database is logged, and the connection opened anew next time."""
-    try:
-        chore.work()
-    except Error as error:
-        connection.close()
-        logger.warning("%s could not be written: %s", chore.name, str(error).strip())

@@ -1,0 +1,33 @@
+"""Rows that say how much is in no row: for what came faster than it could be written; for decisions and refusals."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from lakewarden.audit.entries import Entry
+from lakewarden.context import SYSTEM
+
+OVERFULL: Final = SYSTEM
+"""Stands for all callers: there was no room for anybody's."""
+
+Lost = Counter[tuple[str | None, str]]
+"""How many were lost, by project and by the caller who had too many."""
+
+
+def entries(lost: Lost, what: str) -> Iterable[Entry]:
+    """A row for each project and caller of which something was lost."""
+    for (project_id, actor), number in lost.items():
+        whose = what if actor == OVERFULL else f"different {what} of this caller"
+        yield Entry(
+            at=datetime.now(UTC),
+            actor=actor,
+            action=f"lose{what.capitalize()}",
+            object_type="project" if project_id else "server",
+            object_id=project_id or "server",
+            project_id=project_id,
+            outcome="lost",
+            reason=f"{number} {whose} came faster than they are written; they are in no row",
+            count=number,
+            details={"count": number},
+        )
