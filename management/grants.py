@@ -12,9 +12,8 @@ from rest_framework.response import Response
 from catalog.services.rights import Identity
 from lakewarden.authz.actions import ObjectType, ProjectAction
 from lakewarden.authz.interface import Granted
-from lakewarden.authz.ledger.members import ROLE_PREFIX, role_principal
 from lakewarden.authz.model import DESCRIPTIONS, GRANTABLE, Privilege
-from lakewarden.context import PrincipalId
+from lakewarden.context import ROLE_PREFIX, PrincipalId, role_principal
 from lakewarden.errors import BadRequest
 from management import identities
 from management.api import ManagementView

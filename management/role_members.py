@@ -11,8 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lakewarden.authz.actions import RoleAction
-from lakewarden.authz.ledger.members import role_principal
-from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.context import PrincipalId, RequestContext, role_principal
 from lakewarden.errors import BadRequest, NoSuchRoute
 from management.api import ManagementView
 from management.pages import PAGE_PARAMETERS, token_of

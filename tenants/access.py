@@ -17,9 +17,8 @@ from lakewarden.authz.authorize import authorize, held
 from lakewarden.authz.decisions import PRINCIPALS, Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, Subject, T
 from lakewarden.authz.ledger import grants, members
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.model import Privilege, is_allowed, wording
-from lakewarden.context import PrincipalId, Refused, RequestContext
+from lakewarden.context import ROLE_PREFIX, PrincipalId, Refused, RequestContext, role_principal
 from lakewarden.errors import (
     BadRequest,
     Forbidden,
@@ -246,7 +245,7 @@ def note_foreign(context: RequestContext, action: str, kind: str, identifier: st
 
 def note_foreign_roles(context: RequestContext, principals: Iterable[PrincipalId], *, project_id: str) -> None:
     """As `note_foreign`, if one of the principals of a change is a role of another project than the request's."""
-    ids = [each.removeprefix(members.ROLE_PREFIX) for each in principals if each.startswith(members.ROLE_PREFIX)]
+    ids = [each.removeprefix(ROLE_PREFIX) for each in principals if each.startswith(ROLE_PREFIX)]
     found = Role.objects.filter(id__in=ids).exclude(project_id=project_id).first() if ids else None
     if found is not None:
         note_foreign(context, "name_as_principal", "role", str(found.id), project_id=found.project_id)

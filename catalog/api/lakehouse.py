@@ -22,7 +22,6 @@ from lakewarden.authz.actions import WarehouseAction
 from lakewarden.context import RequestContext
 from lakewarden.errors import NoSuchWarehouse
 from lakewarden.http.endpoint import Endpoint
-from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response
 from lakewarden.idempotency.records import LIFETIME_ISO
@@ -46,12 +45,9 @@ _FAILED = 400
 class Facade(Endpoint):
     """Goes before a catalog endpoint: finds the warehouse for its `prefix`, and renames its errors."""
 
-    def _answer(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
-        try:
-            response = super()._answer(request, path, identifier)
-        except Exception as error:  # noqa: BLE001 rendered as the base does, then renamed
-            response = render_error(error, identifier)
-        if response.status_code >= _FAILED:  # a refusal that is repeated comes as an answer
+    def _answered(self, request: HttpRequest, path: dict[str, str], identifier: str, *, again: bool) -> HttpResponse:
+        response = super()._answered(request, path, identifier, again=again)
+        if response.status_code >= _FAILED and again:  # once, whatever the base has begun again
             response.content = _renamed(response.content)
         return response
 

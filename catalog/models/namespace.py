@@ -61,6 +61,17 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
             rows = fetch(below.format(filter=f"and id in ({shown.NAMESPACES})"), {**page, **within})
         return [(ListedNamespace(*values), key) for *values, key in rows]
 
+    def of_all_levels(
+        self, warehouse_id: UUID, *, after: str, limit: int | None, shown_to: Sequence[PrincipalId] | None
+    ) -> list[tuple[list[str], str]]:
+        """Paths and keys of the live ones behind the key `after`, each parent before its children; as in `listed`."""
+        page = {"warehouse": warehouse_id, "after": after, "limit": limit}
+        if shown_to is None:
+            return [(path, key) for path, key in fetch(_ALL_LEVELS.format(filter=""), page)]
+        within = {"principals": list(shown_to), "within": str(warehouse_id), "showing": shown.SHOWING_BELOW}
+        rows = fetch(_ALL_LEVELS.format(filter=f"and id in ({shown.ALL_NAMESPACES})"), {**page, **within})
+        return [(path, key) for path, key in rows]
+
 
 NamespaceManager = models.Manager.from_queryset(NamespaceQuerySet)
 
@@ -133,6 +144,11 @@ _TOP = """
     select path, id, protection is not null, name_key from namespace
     where warehouse_id = %(warehouse)s and parent_id is null and deleted_at is null and name_key > %(after)s {filter}
     order by name_key limit %(limit)s
+"""
+_ALL_LEVELS = """
+    select path, path_key from namespace
+    where warehouse_id = %(warehouse)s and deleted_at is null and path_key > %(after)s {filter}
+    order by path_key limit %(limit)s
 """
 _CHILDREN = """
     select path, id, protection is not null, name_key from namespace

@@ -7,7 +7,6 @@ from uuid import UUID
 from lakewarden.authz.actions import ObjectType, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import shown
-from lakewarden.authz.model import GRANTABLE, Level, Privilege, effective
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page
 from lakewarden.prepared import fetch
@@ -61,7 +60,7 @@ def _listed(query: str, granted: Granted[Warehouse], page: Page, **more: UUID | 
         "limit": page.limit,
         "everything": shown_to is None,
         "principals": list(shown_to or ()),
-        "on_namespaces": _ON_NAMESPACES,
+        "on_namespaces": shown.SHOWING_BELOW,
         "on_tables": shown.SHOWING[ObjectType.TABLE.value],
         **more,
     }
@@ -78,14 +77,6 @@ def _behind(key: str | None) -> tuple[datetime | None, UUID | None]:
     except ValueError:
         raise BadRequest("Invalid pageToken: it is none of this list's") from None
 
-
-_BELOW = [Level(ObjectType.TABLE)]
-_ON_NAMESPACES = sorted(
-    each
-    for each in GRANTABLE[ObjectType.NAMESPACE]
-    if Privilege.DESCRIBE in effective([Level(ObjectType.NAMESPACE, {each}), *_BELOW])
-)
-"""The privileges on a namespace that let their holders see the tables in it."""
 
 _TIMES = "d.deleted_at, d.expires_at, greatest(ceil(extract(epoch from d.expires_at - now())), 0)::bigint"
 _IN_NAMESPACES = """

@@ -4,9 +4,11 @@ from uuid import UUID
 
 from catalog.models import Namespace
 from lakewarden import config
+from lakewarden.authz.actions import WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.names import match_key
 from lakewarden.paging import Page
+from tenants import access
 from tenants.models import Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
 
@@ -28,5 +30,8 @@ def find_warehouse_id() -> UUID | None:
 
 def all_namespaces(granted: Granted[Warehouse], page: Page) -> tuple[list[list[str]], str | None]:
     """Paths of all levels, each parent before its children, and the key behind which the next page starts."""
-    rows = Namespace.objects.filter(warehouse=granted.target, path_key__gt=page.after or "").order_by("path_key")
-    return page.cut(list(rows.values_list("path", "path_key")[: page.limit]))
+    shown_to = access.shown_to(granted, WarehouseAction.LIST_EVERYTHING, granted.target.project)
+    found = Namespace.objects.of_all_levels(
+        granted.target.id, after=page.after or "", limit=page.limit, shown_to=shown_to
+    )
+    return page.cut(found)

@@ -20,7 +20,6 @@ from lakewarden.prepared import fetch
 from lakewarden.transactions import changing
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
-from tenants.services import projects
 
 NewParent = Granted[Namespace] | Granted[Warehouse]
 
@@ -55,7 +54,6 @@ def move(granted: Granted[Namespace], destination: Sequence[str], parent: NewPar
             moved = _relocate(namespace, destination, above)
             *before, ref = namespace_chain(namespace)
             after = namespace_chain(above) if above else warehouse_chain(known.warehouse)
-            projects.bump_epoch(known.warehouse.project_id)  # first: whoever grants meanwhile waits for it
             ledger.reparent(ref, before=before, after=after)
             old, namespace.path = namespace.path, _path(destination, above)
             data = {"namespace": namespace.path, "before": old, "warehouse-id": str(known.warehouse_id), "moved": moved}

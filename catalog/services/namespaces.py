@@ -15,7 +15,6 @@ from catalog.services import locations
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.model import Privilege
 from lakewarden.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -76,11 +75,7 @@ def create(
                     raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(path[:-1])}")
                 namespace.path, namespace.lineage = [*above.path, path[-1]], [*above.lineage, identifier]
             namespace.save(force_insert=True)
-            ledger.give(
-                namespace_chain(namespace),
-                [(parent.context.actor.id, Privilege.OWNERSHIP)],
-                granted_by=parent.context.actor.id,
-            )
+            ledger.give_creator(namespace_chain(namespace), parent.context.actor)
             record(_change("createNamespace", namespace), parent.context)
     except IntegrityError as error:
         if "foreign key" in str(error):

@@ -31,7 +31,6 @@ from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
 from lakewarden.transactions import changing
 from tenants import access
-from tenants.services import projects
 
 
 class TableExists(AlreadyExists):
@@ -126,7 +125,10 @@ def insert_at(
             if is_registered:  # again: a removal may have ended since it was read
                 metadata_files.read(target.warehouse, locations.inside(target.warehouse, metadata_location))
             Tabular.objects.add(tabular, document)
-            ledger.give(tabular_chain(tabular), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id)
+            if replacing is None:
+                ledger.give_creator(tabular_chain(tabular), context.actor)
+            else:  # whoever replaces a table takes nothing from those who have rights on it
+                ledger.pass_on(tabular_chain(replacing)[-1], tabular_chain(tabular))
             record_change(event, tabular, context)
     except IntegrityError as error:
         if "foreign key" in str(error):
@@ -203,7 +205,6 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
             if target.id != tabular.namespace_id:  # what was inherited from the old parent ends here
                 hold_place(tabular.namespace)
                 *_, ref = tabular_chain(tabular)
-                projects.bump_epoch(target.warehouse.project_id)  # first: whoever grants meanwhile waits for it
                 ledger.reparent(ref, before=namespace_chain(tabular.namespace), after=namespace_chain(target))
             tabular.namespace, tabular.name = target, name
             record_change(f"rename{tabular.kind.capitalize()}", tabular, granted.context, before=before)
@@ -240,7 +241,7 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
     """
     tabular = granted.target
     with changing():
-        if options.is_soft(tabular.namespace.warehouse):
+        if is_soft := options.is_soft(tabular.namespace.warehouse):
             told = _set_aside(granted, options)
         else:
             if not _remove(tabular, force=options.force):
@@ -249,6 +250,8 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
                 _request_purge(tabular, not_before=options.purge_not_before())
             told = {"purge": options.with_files, "force": options.force}
         record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **told)
+        if not is_soft:  # what is granted on one that can be restored stays
+            ledger.forget_object(granted.ref)
 
 
 def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, object]:
@@ -288,18 +291,16 @@ def unregister(granted: Granted[Tabular]) -> Stored:
         last = pointer.load(granted)
         _remove(tabular)
         record_change(f"unregister{tabular.kind.capitalize()}", last.tabular, granted.context)
+        ledger.forget_object(granted.ref)
     return last
 
 
 def _remove(tabular: Tabular, *, force: bool = False) -> bool:
     """Whether it was there. Raises Protected: with the row locked, so that nobody protects it in between."""
-    ref = tabular_chain(tabular)[-1]
     pointer.lock_row(tabular)  # before its document, as a commit does
     if not force:
         ensure_unprotected(tabular)
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
-    if removed:
-        ledger.forget_object(ref)  # what is granted on one that can be restored stays
     return removed > 0
 
 

@@ -13,7 +13,7 @@ from lakewarden.tasks import purge
 from lakewarden.transactions import changing
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
-from tenants.services import projects, warehouse_states
+from tenants.services import warehouse_states
 
 
 def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
@@ -31,7 +31,6 @@ def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
                 raise not_empty
             _ensure_nothing_dropped(warehouse)
             ensure_nothing_pending(warehouse)
-            projects.bump_epoch(warehouse.project_id)
             ledger.forget_object(warehouse_chain(warehouse)[-1])
             told = {"name": warehouse.name, "location": warehouse.location, "force": force}
             change = Change("deleteWarehouse", "warehouse", str(warehouse.id), warehouse.project_id, told)

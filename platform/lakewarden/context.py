@@ -8,6 +8,12 @@ PrincipalId = NewType("PrincipalId", str)
 """A user, `<provider>~<subject>` (e.g. `oidc~4f1c…`), or a role, `role:<id>`."""
 
 SYSTEM = PrincipalId("system~lakewarden")
+ROLE_PREFIX = "role:"
+
+
+def role_principal(role_id: object) -> PrincipalId:
+    """A role as a principal: `role:<id>`."""
+    return PrincipalId(f"{ROLE_PREFIX}{role_id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,11 @@ class Actor:
     def provider(self) -> str:
         """The id of the identity provider that the token came from."""
         return self.id.partition("~")[0]
+
+    @property
+    def owner(self) -> PrincipalId:
+        """Who owns what the caller creates: the role that they act as, so that nothing is left to who leaves it."""
+        return self.id if self.assumed_role is None else role_principal(self.assumed_role)
 
     @property
     def caller(self) -> "Caller":

@@ -2,8 +2,7 @@
 
 from django.db import models
 
-from lakewarden.authz.ledger.members import role_principal
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 from tenants.models.project import Project
 
 OWN_PROVIDER = "lakewarden"

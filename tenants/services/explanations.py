@@ -10,10 +10,9 @@ from lakewarden import config
 from lakewarden.authz.actions import Action, ObjectType
 from lakewarden.authz.explanation import Explanation, Facts, Given, Path, explain, is_helped_from_below, reach, shown
 from lakewarden.authz.interface import ObjectRef, Subject
-from lakewarden.authz.ledger.members import ROLE_PREFIX
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
 from lakewarden.errors import NotSupported
 from lakewarden.paging import Page
 from lakewarden.prepared import fetch

@@ -8,9 +8,8 @@ from django.db import transaction
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.ledger.members import ROLE_PREFIX
 from lakewarden.authz.model import GRANTABLE, Privilege, may_grant
-from lakewarden.context import PrincipalId
+from lakewarden.context import ROLE_PREFIX, PrincipalId
 from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFound
 from lakewarden.events.changes import Change, record
 from lakewarden.prepared import fetch
@@ -105,14 +104,6 @@ def set_managed_access(granted: Granted[object], *, managed: bool) -> None:
             record(change, context)
 
 
-def bump(project_id: str | None) -> None:
-    """Make cached decisions stale: those of the project, or (None: a right on the server changed) all of them."""
-    if project_id is None:
-        projects.bump_every_epoch()
-    else:
-        projects.bump_epoch(project_id)
-
-
 def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry], kind: ObjectType) -> None:
     if len(writes) + len(deletes) > MAX_ENTRIES:
         raise BadRequest(f"{len(writes) + len(deletes)} grants in one request: at most {MAX_ENTRIES} are allowed")
@@ -135,7 +126,7 @@ def _hold_all(
         _hold(chain)
     _hold_principals([entry.principal for entry in writes], project_id)
     user_removal.hold(entry.principal for entry in deletes)
-    bump(project_id)
+    projects.hold(project_id)
     if kind is not ObjectType.SERVER:
         _hold(chain)  # again: it excludes moves only from here on, whose objects would be granted upon in the old place
 

@@ -1,12 +1,12 @@
 """Projects: created by operators, listed to those who may see them, removed when nothing is in them."""
 
 from django.db import IntegrityError, connection
-from django.db.models import F, ProtectedError
+from django.db.models import ProtectedError
 from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import epochs, members
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.ledger import members
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, InvalidArgument, NoSuchProject, ProjectNotEmpty
 from lakewarden.events.changes import Change, record
@@ -32,9 +32,7 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
     try:
         with changing():
             project.save(force_insert=True)
-            ledger.give(
-                project_chain(project.id), [(context.actor.id, Privilege.PROJECT_ADMIN)], granted_by=context.actor.id
-            )
+            ledger.give_creator(project_chain(project.id), context.actor, Privilege.PROJECT_ADMIN)
             record(Change("createProject", "project", project.id, project.id, {"name": name}), context)
     except IntegrityError as error:
         raise AlreadyExists(f"A project with the name {name!r} or the id {project.id!r} exists already") from error
@@ -94,14 +92,14 @@ def _locked(project: Project) -> Project:
 
 
 def bump_epoch(project_id: str) -> None:
-    """Make every decision that is cached for the project stale; part of each transaction that changes a right."""
-    Project.objects.filter(id=project_id).update(authz_epoch=F("authz_epoch") + 1)
+    """Make every decision that is cached for the project stale, for changes that the ledger does not see."""
+    epochs.raise_in([project_id])
 
 
-def bump_every_epoch() -> None:
-    """The same for all projects, when a right on the server itself changes; locked in one order."""
-    everywhere = [project.id for project in Project.objects.order_by("id").select_for_update(no_key=True)]
-    Project.objects.filter(id__in=everywhere).update(authz_epoch=F("authz_epoch") + 1)
+def hold(project_id: str | None) -> None:
+    """Until the transaction ends, nobody else changes a right in the project (None: in any, as on the server)."""
+    rows = Project.objects.order_by("id").select_for_update(no_key=True)
+    list((rows if project_id is None else rows.filter(id=project_id)).values_list("id"))
 
 
 def lock_graph(project_id: str) -> None:

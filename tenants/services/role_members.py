@@ -9,9 +9,8 @@ from lakewarden import config
 from lakewarden.authz.actions import UserAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import members
-from lakewarden.authz.ledger.members import ROLE_PREFIX
 from lakewarden.authz.ledger.models import Grant, Membership
-from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest, Conflict, NoSuchRole
 from lakewarden.events.changes import Change, record
 from lakewarden.paging import Page
@@ -61,8 +60,7 @@ def add(granted: Granted[Role], wanted: Sequence[PrincipalId]) -> None:
         projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
         ensure_known(wanted, project_id=role.project_id)
-        if change(role, granted.context, missing(role, wanted), ()):
-            projects.bump_epoch(role.project_id)
+        change(role, granted.context, missing(role, wanted), ())
 
 
 def remove(granted: Granted[Role], member: PrincipalId) -> None:
@@ -71,8 +69,7 @@ def remove(granted: Granted[Role], member: PrincipalId) -> None:
         projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
         user_removal.hold([member])
-        if change(role, granted.context, (), [member]):
-            projects.bump_epoch(role.project_id)
+        change(role, granted.context, (), [member])
 
 
 def ensure_known(wanted: Iterable[PrincipalId], *, project_id: str) -> None:
@@ -92,16 +89,15 @@ def missing(role: Role, wanted: Iterable[PrincipalId]) -> list[PrincipalId]:
     return sorted(several.difference(map(PrincipalId, there.values_list("member_id", flat=True))))
 
 
-def change(role: Role, context: RequestContext, added: Sequence[PrincipalId], removed: Collection[PrincipalId]) -> bool:
-    """Apply a difference under the graph's lock and record it; returns whether it changed anything."""
+def change(role: Role, context: RequestContext, added: Sequence[PrincipalId], removed: Collection[PrincipalId]) -> None:
+    """Apply a difference under the graph's lock and record it, if there is any."""
     gone = members.remove(role.principal, removed) if removed else 0
     if not added and not gone:
-        return False
+        return
     _check_nesting(role, [each for each in added if is_role(each)])
     members.add(role.principal, added, project_id=role.project_id, added_by=context.actor.id)
     data = {"added": list(added), "removed": sorted(removed)}
     record(Change("updateRoleMembers", "role", str(role.id), role.project_id, data), context)
-    return True
 
 
 def _check_nesting(role: Role, added: Sequence[PrincipalId]) -> None:

@@ -10,7 +10,6 @@ from psycopg.errors import ForeignKeyViolation, UniqueViolation
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
-from lakewarden.authz.model import Privilege
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, InvalidArgument, LakewardenError, NoSuchProject, NoSuchRole
 from lakewarden.events.changes import Change, record
@@ -107,7 +106,7 @@ def insert(role: Role, context: RequestContext) -> None:
     Raises IntegrityError when the name or the source is taken.
     """
     role.save(force_insert=True)
-    grants.give(role_chain(role), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id)
+    grants.give_creator(role_chain(role), context.actor)
     data = {"name": role.name, "provider-id": role.provider_id, "source-id": role.source_id}
     record(Change("createRole", "role", str(role.id), role.project_id, data), context)
 

@@ -7,7 +7,6 @@ from django.db import IntegrityError, connection
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, NoSuchProject
 from lakewarden.events.changes import Change, record
 from lakewarden.ids import new_id
@@ -82,9 +81,7 @@ def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StoragePro
             projects.bump_epoch(project.id)
             warehouse_validation.ensure_exclusive(profile, but=None)
             warehouse.save(force_insert=True)
-            ledger.give(
-                warehouse_chain(warehouse), [(context.actor.id, Privilege.OWNERSHIP)], granted_by=context.actor.id
-            )
+            ledger.give_creator(warehouse_chain(warehouse), context.actor)
             data = {"name": warehouse.name, "location": warehouse.location}
             record(Change("createWarehouse", "warehouse", str(warehouse.id), project.id, data), context)
     except IntegrityError as error:

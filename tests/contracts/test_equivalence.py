@@ -15,10 +15,9 @@ from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.database import DatabaseAuthorizer
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.ledger import grants, members
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.model import GRANTABLE
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 from tests.contracts.world import ADMIN, SERVER
 
 QUESTIONS = 2000

@@ -14,14 +14,13 @@ from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.ledger import grants, members
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.ledger.models import Change
 from lakewarden.authz.model import Privilege
 from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.authz.openfga.client import OpenFga
 from lakewarden.config import OpenFgaConfig
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Actor, PrincipalId, RequestContext, role_principal
 from lakewarden.errors import Unavailable
 from tests.contracts.conftest import PATIENT, configured
 from tests.contracts.world import (

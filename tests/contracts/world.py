@@ -3,9 +3,8 @@
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Authorizer, ObjectRef, Subject
 from lakewarden.authz.ledger import grants
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 
 ALICE, BOB, ADMIN = (PrincipalId(f"oidc~{name}") for name in ("alice", "bob", "admin"))
 ANALYSTS, STAFF, EVERYONE = (role_principal(name) for name in ("analysts", "staff", "everyone"))

@@ -11,9 +11,8 @@ from lakewarden.authz.actions import ACTIONS, ObjectType
 from lakewarden.authz.database import DatabaseAuthorizer
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import grants, members
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.model import GRANTABLE, is_allowed
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 from lakewarden.paging import Page
 from tenants import access
 from tenants.services import explanations

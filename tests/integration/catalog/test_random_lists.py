@@ -7,7 +7,7 @@ import pytest
 
 from catalog.models import Namespace, Tabular
 from lakewarden.authz.ledger.models import Grant
-from lakewarden.authz.ledger.shown import SHOWING
+from lakewarden.authz.ledger.shown import SHOWING, SHOWING_BELOW
 from lakewarden.context import PrincipalId
 from lakewarden.ids import new_id
 from tenants.models import Warehouse
@@ -72,6 +72,12 @@ def _has_any(principals: list[PrincipalId], identifier: UUID) -> bool:
     )
 
 
+def _sees(principals: list[PrincipalId], space: Namespace) -> bool:
+    """By a right on it or in it, or by one on what it lies in that is passed on to all below."""
+    above = Grant.objects.filter(principal_id__in=principals, object_id__in=[str(each) for each in space.lineage])
+    return _has_any(principals, space.id) or any(grant.privilege in SHOWING_BELOW for grant in above)
+
+
 def _describes(principals: list[PrincipalId], table: Tabular) -> bool:
     found = Grant.objects.filter(principal_id__in=principals, object_id=str(table.id))
     return any(grant.privilege in SHOWING["table"] for grant in found)
@@ -88,6 +94,9 @@ def _check(principals: list[PrincipalId], warehouses: list[Warehouse], spaces: l
             )
             assert [each.id for each, _ in listed] == [row.id for row in rows if _has_any(principals, row.id)]
             shown += len(listed)
+        every = Namespace.objects.of_all_levels(place.id, after="", limit=None, shown_to=principals)
+        rows = Namespace.objects.filter(warehouse=place).order_by("path_key")
+        assert [path for path, _ in every] == [row.path for row in rows if _sees(principals, row)]
     for space in spaces:
         mine = Tabular.objects.filter(namespace=space).order_by("name_key")
         found = Tabular.objects.listed(space.id, "table", after="", limit=None, shown_to=principals)

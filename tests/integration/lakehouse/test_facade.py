@@ -6,13 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
+from psycopg.errors import DeadlockDetected
 
 from catalog.api.urls import CAPABILITIES
+from catalog.services import namespaces
 from lakewarden import config
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.actions import ProjectAction, ServerAction
 from lakewarden.config import LakehouseConfig
 from lakewarden.context import RequestContext
+from lakewarden.errors import Unavailable
 from lakewarden.storage.profiles import parse_profile
 from tenants import access
 from tenants.models import User, Warehouse
@@ -176,6 +180,38 @@ def test_a_defect_is_an_internal_error(house: House, monkeypatch: pytest.MonkeyP
     answer = house.call("GET", "/namespaces")
     assert answer.error() == (500, "InternalError")
     assert "a defect" not in answer.message()
+
+
+@pytest.mark.parametrize("base", ["/lakehouse/v1", "/catalog/v1/{warehouse}"])
+def test_a_session_that_was_cut_is_made_anew(house: House, warehouse: Warehouse, base: str) -> None:
+    caller = house.at(base.format(warehouse=warehouse.id))
+    for method, path, body in (("GET", "/namespaces", None), ("POST", "/namespaces", {"namespace": ["fresh"]})):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "select count(pg_terminate_backend(pid)) from pg_stat_activity "
+                "where pid <> pg_backend_pid() and datname = current_database()"
+            )
+        assert caller.call(method, path, body).status == 200
+
+
+@pytest.mark.parametrize("base", ["/lakehouse/v1", "/catalog/v1/{warehouse}"])
+def test_a_lost_deadlock_is_begun_once_more(
+    house: House, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    losses = [DeadlockDetected("deadlock detected")]
+    create = namespaces.create
+
+    def lose_once(*arguments: Any) -> Any:
+        if losses:
+            undone = OperationalError()
+            undone.__cause__ = losses.pop()
+            raise Unavailable("undone") from undone
+        return create(*arguments)
+
+    monkeypatch.setattr(namespaces, "create", lose_once)
+    caller = house.at(base.format(warehouse=warehouse.id))
+    assert caller.call("POST", "/namespaces", {"namespace": ["fresh"]}).status == 200
+    assert losses == []
 
 
 def test_a_repeated_mutation_is_answered_as_the_first(house: House) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from catalog.models import Namespace, Tabular
 from lakewarden.audit.models import AuditEntry
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.ledger.models import Membership
+from lakewarden.context import role_principal
 from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake
 from tests.integration.management.town import EVE, UNKNOWN, M, Town, ok, on

@@ -1,13 +1,17 @@
-"""Writes and reads what is granted; the caller's transaction also bumps the project's authorization epoch."""
+"""Writes and reads what is granted.
 
-from collections.abc import Iterable, Sequence
+Whatever changes here what somebody may do raises the project's epoch itself, so that no caller can forget it; only
+what a creator is given on a new object leaves it as it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef
-from lakewarden.authz.ledger import changes
+from lakewarden.authz.ledger import changes, epochs
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS, Grant
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId
+from lakewarden.context import Actor, PrincipalId
 from lakewarden.prepared import execute, fetch
 
 
@@ -32,7 +36,16 @@ def give(
     chain: Sequence[ObjectRef], grants: Iterable[tuple[PrincipalId, Privilege]], *, granted_by: PrincipalId
 ) -> int:
     """Add what is missing on the last of `chain`, which begins at the server; returns how much that was."""
-    return _add(chain, [(principal, privilege.value) for principal, privilege in grants], granted_by=granted_by)
+    entries = [(principal, privilege.value) for principal, privilege in grants]
+    if not entries:
+        return 0
+    epochs.raise_in([_project_of(chain)])
+    return _add(chain, entries, granted_by=granted_by)
+
+
+def give_creator(chain: Sequence[ObjectRef], creator: Actor, privilege: Privilege = Privilege.OWNERSHIP) -> None:
+    """The first grant on an object of the open transaction: nothing is known of it yet, so that no epoch is raised."""
+    _add(chain, [(creator.owner, privilege.value)], granted_by=creator.id)
 
 
 def remove(ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> int:
@@ -43,6 +56,7 @@ def remove(ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> i
 def set_managed(chain: Sequence[ObjectRef], *, managed: bool, set_by: PrincipalId) -> bool:
     """Set or lift the flag of managed access on the last of `chain`; returns whether that changed anything."""
     flag = [(EVERYBODY, MANAGED_ACCESS)]
+    epochs.raise_in([_project_of(chain)])
     changed = _add(chain, flag, granted_by=set_by) if managed else _remove(chain[-1], flag)
     return changed > 0
 
@@ -58,27 +72,35 @@ def is_managed(chain: Sequence[ObjectRef]) -> tuple[bool, bool]:
 def reparent(ref: ObjectRef, *, before: Sequence[ObjectRef], after: Sequence[ObjectRef]) -> None:
     """Say that `ref`, which lay in `before` (server first), lies in `after` now, with all that is in it."""
     old, new = [each.id for each in before[1:]], [each.id for each in after[1:]]
+    epochs.raise_in([old[0]])
     execute(_REPARENT, {"new": new, "kept": len(old) + 1, "type": ref.type.value, "id": ref.id, "project": old[0]})
 
 
+def pass_on(ref: ObjectRef, to: Sequence[ObjectRef]) -> None:
+    """Grant on the last of `to`, an object of the open transaction, what is granted on the one that it replaces."""
+    for row in Grant.objects.filter(object_type=ref.type.value, object_id=ref.id):
+        _add(to, [(row.principal_id, row.privilege)], granted_by=PrincipalId(row.granted_by))
+    forget_object(ref)
+
+
 def forget_object(ref: ObjectRef) -> None:
-    """Remove everything granted on an object that is gone."""
-    _change(_FORGET_OBJECT, {"type": ref.type.value, "id": ref.id})
+    """Remove everything granted on an object that is gone; last in a transaction, as the project's row is locked."""
+    forget_objects(ref.type, [ref.id])
 
 
 def forget_objects(kind: ObjectType, ids: Sequence[str]) -> None:
     """As `forget_object`, of many of one kind."""
-    _change(_FORGET_OBJECTS, {"type": kind.value, "ids": list(ids)})
+    _take_away(_ON_OBJECTS, {"type": kind.value, "ids": list(ids)})
 
 
-def forget_principal(principal: PrincipalId) -> set[str | None]:
-    """Remove everything granted to a user or role that is gone; returns the projects it was in (None: the server)."""
-    return {project_id for (project_id,) in _change(_FORGET_PRINCIPAL, {"principal": principal})}
+def forget_principal(principal: PrincipalId) -> None:
+    """Remove everything granted to a user or role that is gone."""
+    _take_away("principal_id = %(principal)s", {"principal": principal})
 
 
 def forget_project(project_id: str) -> None:
     """Remove everything granted in a project that is gone, on itself and on what was in it."""
-    _change(_FORGET_PROJECT, {"project": project_id})
+    _take_away("project_id = %(project)s", {"project": project_id})
 
 
 def projects_of(principals: Iterable[PrincipalId]) -> set[str]:
@@ -99,7 +121,19 @@ def _add(chain: Sequence[ObjectRef], entries: Sequence[tuple[str, str]], *, gran
 
 
 def _remove(ref: ObjectRef, entries: Sequence[tuple[str, str]]) -> int:
-    return len(_change(_REMOVE, {"type": ref.type.value, "id": ref.id, **_columns(entries)}))
+    return _take_away(_NAMED, {"type": ref.type.value, "id": ref.id, **_columns(entries)})
+
+
+def _take_away(condition: str, parameters: Mapping[str, object]) -> int:
+    """Remove the rows that match; returns how many that were."""
+    raised = epochs.raise_where("authz_grant", condition, parameters)
+    gone = _change(_TAKE_AWAY.format(condition=condition), parameters)
+    epochs.raise_in({project_id for (project_id,) in gone} - raised)
+    return len(gone)
+
+
+def _project_of(chain: Sequence[ObjectRef]) -> str | None:
+    return chain[1].id if len(chain) > 1 else None
 
 
 def _columns(entries: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
@@ -109,7 +143,7 @@ def _columns(entries: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     }
 
 
-def _change(statement: str, parameters: dict[str, object]) -> list[tuple[str | None]]:
+def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str | None]]:
     """Run it; a row each for what it added or removed: the project."""
     changed = fetch(statement, {**parameters, "logged": changes.are_logged()})
     if changed:
@@ -127,36 +161,16 @@ _ADD = f"""
     ), logged as ({changes.of_grants("write", "added")})
     select project_id from added
 """  # noqa: S608 text of our own
-_GONE = f"""
-    returning *
+_NAMED = """
+    object_type = %(type)s and object_id = %(id)s
+    and (principal_id, privilege) in (select * from unnest(%(principals)s::text[], %(privileges)s::text[]))
+"""
+_ON_OBJECTS = "object_type = %(type)s and object_id = any(%(ids)s::text[])"
+_TAKE_AWAY = f"""
+    with gone as (
+        delete from authz_grant where {{condition}} returning *
     ), logged as ({changes.of_grants("delete", "gone")})
     select project_id from gone
-"""  # noqa: S608 text of our own
-_REMOVE = f"""
-    with gone as (
-        delete from authz_grant using unnest(%(principals)s::text[], %(privileges)s::text[]) as g(principal, named)
-        where principal_id = g.principal and privilege = g.named and object_type = %(type)s and object_id = %(id)s
-    {_GONE}
-"""  # noqa: S608 text of our own
-_FORGET_OBJECT = f"""
-    with gone as (
-        delete from authz_grant where object_type = %(type)s and object_id = %(id)s
-    {_GONE}
-"""  # noqa: S608 text of our own
-_FORGET_OBJECTS = f"""
-    with gone as (
-        delete from authz_grant where object_type = %(type)s and object_id = any(%(ids)s::text[])
-    {_GONE}
-"""  # noqa: S608 text of our own
-_FORGET_PRINCIPAL = f"""
-    with gone as (
-        delete from authz_grant where principal_id = %(principal)s
-    {_GONE}
-"""  # noqa: S608 text of our own
-_FORGET_PROJECT = f"""
-    with gone as (
-        delete from authz_grant where project_id = %(project)s
-    {_GONE}
 """  # noqa: S608 text of our own
 # 1 + the old depth is where the part of `ancestors` begins that moves along (the object itself, for what lies in it)
 _REPARENT = """

@@ -1,38 +1,36 @@
-"""Writes and reads who is in which role; the caller's transaction also bumps the project's authorization epoch."""
+"""Writes and reads who is in which role; each change raises the project's authorization epoch, as in `grants`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from lakewarden.authz.ledger import changes
+from lakewarden.authz.ledger import changes, epochs
 from lakewarden.authz.ledger.models import Membership
 from lakewarden.context import PrincipalId
 from lakewarden.prepared import fetch
 
-ROLE_PREFIX = "role:"
-
-
-def role_principal(role_id: object) -> PrincipalId:
-    """A role as a principal: `role:<id>`."""
-    return PrincipalId(f"{ROLE_PREFIX}{role_id}")
-
 
 def add(role: PrincipalId, members: Iterable[PrincipalId], *, project_id: str, added_by: PrincipalId) -> None:
     """Add who is missing."""
-    _change(_ADD, {"role": role, "project": project_id, "by": added_by, "members": list(members)})
+    wanted = list(members)
+    if wanted:
+        epochs.raise_in([project_id])
+        _change(_ADD, {"role": role, "project": project_id, "by": added_by, "members": wanted})
 
 
 def remove(role: PrincipalId, members: Iterable[PrincipalId]) -> int:
     """Remove who is there; returns how many."""
-    return len(_change(_REMOVE, {"role": role, "members": list(members)}))
+    return _take_away(
+        "role_id = %(role)s and member_id = any(%(members)s::text[])", {"role": role, "members": list(members)}
+    )
 
 
-def forget_principal(principal: PrincipalId) -> set[str]:
-    """Remove a user or role that is gone from every role, and whoever is in it; returns the projects concerned."""
-    return {project_id for (project_id,) in _change(_FORGET_PRINCIPAL, {"gone": principal})}
+def forget_principal(principal: PrincipalId) -> None:
+    """Remove a user or role that is gone from every role, and whoever is in it."""
+    _take_away("%(gone)s in (member_id, role_id)", {"gone": principal})
 
 
 def forget_project(project_id: str) -> None:
     """Remove everybody from every role of a project that is gone."""
-    _change(_FORGET_PROJECT, {"project": project_id})
+    _take_away("project_id = %(project)s", {"project": project_id})
 
 
 def of_role(
@@ -69,7 +67,15 @@ def depth_below(role: PrincipalId) -> int:
     return int(fetch(_DEPTH, {"role": role})[0][0])
 
 
-def _change(statement: str, parameters: dict[str, object]) -> list[tuple[str]]:
+def _take_away(condition: str, parameters: Mapping[str, object]) -> int:
+    """Remove the rows that match; returns how many that were."""
+    raised = epochs.raise_where("authz_membership", condition, parameters)
+    gone = _change(_TAKE_AWAY.format(condition=condition), parameters)
+    epochs.raise_in({project_id for (project_id,) in gone} - raised)
+    return len(gone)
+
+
+def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str]]:
     """Run it; a row each for who was added or removed: the project."""
     changed = fetch(statement, {**parameters, "logged": changes.are_logged()})
     if changed:
@@ -85,25 +91,11 @@ _ADD = f"""
     ), logged as ({changes.of_memberships("write", "added")})
     select project_id from added
 """  # noqa: S608 text of our own
-_GONE = f"""
-    returning *
+_TAKE_AWAY = f"""
+    with gone as (
+        delete from authz_membership where {{condition}} returning *
     ), logged as ({changes.of_memberships("delete", "gone")})
     select project_id from gone
-"""  # noqa: S608 text of our own
-_REMOVE = f"""
-    with gone as (
-        delete from authz_membership where role_id = %(role)s and member_id = any(%(members)s::text[])
-    {_GONE}
-"""  # noqa: S608 text of our own
-_FORGET_PRINCIPAL = f"""
-    with gone as (
-        delete from authz_membership where %(gone)s in (member_id, role_id)
-    {_GONE}
-"""  # noqa: S608 text of our own
-_FORGET_PROJECT = f"""
-    with gone as (
-        delete from authz_membership where project_id = %(project)s
-    {_GONE}
 """  # noqa: S608 text of our own
 _DIRECT = """
     select member_id from authz_membership

@@ -53,6 +53,36 @@ TABULARS: Final = f"""
 NAMESPACES: Final = _LEAPS.format(place=f"coalesce({_NAMESPACE}, {_WAREHOUSE})", kind="namespace")
 """Ids of the direct children of the warehouse or namespace `within`."""
 
+# one leap for each namespace in which something is granted
+ALL_NAMESPACES: Final = f"""
+    with recursive place as materialized (select {_WAREHOUSE} as path), found(principal, path) as (
+        select p.id, (
+            select g.ancestors from authz_grant g
+            where g.principal_id = p.id and g.ancestors >= place.path and g.ancestors < array_append(place.path, 'g')
+            order by g.ancestors limit 1
+        )
+        from unnest(%(principals)s::text[]) as p(id), place
+        union all
+        select f.principal, (
+            select g.ancestors from authz_grant g
+            where g.principal_id = f.principal and g.ancestors > f.path
+              and g.ancestors < array_append(place.path, 'g')
+            order by g.ancestors limit 1
+        )
+        from found f, place where f.path is not null
+    ), own as materialized (
+        select g.object_id::uuid as id, g.privilege from found f join authz_grant g
+            on g.principal_id = f.principal and g.ancestors = f.path and g.object_type = 'namespace'
+    )
+    select way.id::uuid from found f, place, unnest(f.path[cardinality(place.path) + 1:]) as way(id)
+    union all
+    select id from own
+    union all
+    select n.id from namespace n where n.warehouse_id = %(within)s::text::uuid
+        and n.lineage && array(select id from own where privilege = any(%(showing)s))
+"""  # noqa: S608 text of our own
+"""Ids of the namespaces of every level of the warehouse `within`; `showing` is SHOWING_BELOW."""
+
 WAREHOUSES: Final = _LEAPS.format(place="array[%(project)s::text]", kind="warehouse")
 """Ids of warehouses of a project."""
 
@@ -63,3 +93,10 @@ def _showing(kind: ObjectType) -> list[str]:
 
 SHOWING: Final = {kind.value: _showing(kind) for kind in (ObjectType.TABLE, ObjectType.VIEW)}
 """The privileges on tables and views that let their holders see them in lists."""
+
+SHOWING_BELOW: Final = sorted(
+    each
+    for each in GRANTABLE[ObjectType.NAMESPACE]
+    if Privilege.DESCRIBE in effective([Level(ObjectType.NAMESPACE, {each}), Level(ObjectType.NAMESPACE)])
+)
+"""The privileges on a namespace that let their holders see everything that lies in it."""

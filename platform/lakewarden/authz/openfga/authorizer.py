@@ -7,14 +7,13 @@ from typing import Final
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.ledger import changes, reach
-from lakewarden.authz.ledger.members import role_principal
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.authz.openfga import drain, store
 from lakewarden.authz.openfga.client import MOST_CONTEXTUAL, OpenFga
 from lakewarden.authz.openfga.language import ASSIGNEE, privileges_of
 from lakewarden.authz.openfga.tuples import RelationTuple, asked_as, id_of, object_of, parents_of
 from lakewarden.config import OpenFgaConfig
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 
 _LEAVES: Final = {ObjectType.TABLE, ObjectType.VIEW}
 _MOST_SETTLED_S: Final = 5.0

@@ -10,9 +10,9 @@ from urllib.parse import quote, unquote
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
-from lakewarden.authz.ledger.members import ROLE_PREFIX
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
 from lakewarden.authz.openfga import language
+from lakewarden.context import ROLE_PREFIX
 
 logger = logging.getLogger(__name__)
 

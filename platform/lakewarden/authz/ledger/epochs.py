@@ -1,0 +1,35 @@
+"""The authorization epoch of each project, under which decisions are kept: raised by the ledger with each change.
+
+The project's row is locked before what is granted in it, as everybody does it (see `lakewarden.transactions`); the
+rows of several projects are locked in the order of their ids.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from lakewarden.prepared import fetch
+
+
+def raise_in(project_ids: Collection[str | None]) -> None:
+    """Make every decision that is kept for the projects stale; None among them (the server): for all projects."""
+    if project_ids:
+        fetch(_RAISE, {"everywhere": None in project_ids, "projects": [each for each in project_ids if each]})
+
+
+def raise_where(
+    table: Literal["authz_grant", "authz_membership"], condition: str, parameters: Mapping[str, object]
+) -> set[str | None]:
+    """As `raise_in`, for the projects of the rows that match, which the caller removes next; returns these projects."""
+    found = {project_id for (project_id,) in fetch(_CONCERNED.format(table=table, condition=condition), parameters)}
+    raise_in(found)
+    return found
+
+
+_CONCERNED = "select distinct project_id from {table} where {condition}"
+_RAISE = """
+    with held as materialized (
+        select id from project where %(everywhere)s::boolean or id = any(%(projects)s::text[])
+        order by id for no key update
+    )
+    update project p set authz_epoch = authz_epoch + 1 from held h where p.id = h.id returning p.id
+"""
