@@ -85,7 +85,7 @@ def provision(granted: Granted[Project], wanted: Sequence[WantedRole], *, prune:
             outcomes = [step.outcome() for step in steps]
             _apply(context, steps)
             if any(each.outcome != "unchanged" for each in outcomes):
-                # last, as many roles take long: the graph's lock and the members' rows keep away who would cross us
+                # a new role may be somebody's already, by what their token says
                 projects.bump_epoch(project.id)
     except IntegrityError as error:
         # at the commit: the project went away

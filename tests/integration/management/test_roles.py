@@ -217,7 +217,7 @@ def test_deleting_a_role_takes_all_that_it_holds_along(admin: AsgiClient, client
     assert alice.get("/management/v1/project").status == 200
     before = epoch()
     assert admin.delete(f"{ROLE}/{role}").status == 204
-    assert epoch() == before + 1
+    assert epoch() > before
     assert alice.get("/management/v1/project").status == 404
     assert not Grant.objects.filter(object_id=role).exists()
     assert not Grant.objects.filter(principal_id=f"role:{role}").exists()
