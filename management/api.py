@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from lakewarden.context import RequestContext
-from lakewarden.database import may_be_repeated
+from lakewarden.database import begin_request, may_be_repeated
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
@@ -57,6 +57,7 @@ class ManagementView(APIView):
         super().initial(request, *args, **kwargs)
         # DRF has no public name for Django's own request
         self.call = ApiRequest.of(request._request, self.identifier)  # noqa: SLF001
+        begin_request()
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002, ARG002 DRF's signature
         """JSON for everybody: what a client says it accepts is no reason to refuse it."""

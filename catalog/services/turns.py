@@ -1,20 +1,26 @@
 """One commit at a time for each table in this process: who waits here loses no race and writes no file in vain.
 
-Only a matter of speed. Other processes are not seen; the compare-and-swap in the database decides.
+Other processes are not seen; the compare-and-swap in the database decides. When the one whose turn it is stands still
+(somebody else holds the row), at most half of the server's threads wait behind it: the others serve everybody else.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from uuid import UUID
 
-PATIENCE_S = 10.0
+from lakewarden import config
+from lakewarden.errors import Unavailable
+
+STANDSTILL_S = 1.0
 
 
 class _Turn:
     def __init__(self) -> None:
         self.lock = Lock()
         self.users = 0
+        self.taken_at = time.monotonic()
 
 
 class Turns:
@@ -24,20 +30,35 @@ class Turns:
 
     @contextmanager
     def of(self, identifier: UUID) -> Iterator[None]:
-        """Wait for the others of the same object, but not for ever."""
+        """Wait for the others of the same object; Unavailable when they take as long as a lock may."""
         with self._guard:
             turn = self._turns.setdefault(identifier, _Turn())
             turn.users += 1
-        mine = turn.lock.acquire(timeout=PATIENCE_S)
         try:
-            yield
-        finally:
-            if mine:
+            if not _took(turn):
+                raise Unavailable("Other changes of the same object take too long; nothing was changed. Try again")
+            try:
+                turn.taken_at = time.monotonic()
+                yield
+            finally:
                 turn.lock.release()
+        finally:
             with self._guard:
                 turn.users -= 1
                 if not turn.users:
                     self._turns.pop(identifier, None)
+
+
+def _took(turn: _Turn) -> bool:
+    settings = config.current()
+    deadline = time.monotonic() + settings.database.lock_timeout_s
+    while (left := deadline - time.monotonic()) > 0:
+        if turn.lock.acquire(timeout=min(left, STANDSTILL_S)):
+            return True
+        stands_still = time.monotonic() - turn.taken_at >= STANDSTILL_S
+        if stands_still and turn.users > max(1, settings.server.threads // 2):
+            return False
+    return False
 
 
 TURNS = Turns()

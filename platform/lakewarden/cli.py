@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from lakewarden import __version__, config
+from lakewarden.sessions import limits
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
 
@@ -68,6 +69,7 @@ def migrate(*, verbose: bool) -> None:
     Safe to run twice and from several machines at once.
     """
     _django()
+    limits.choose(limits.UNLIMITED)
     from lakewarden.migrations import DatabaseNotReady, migrate_authorization
     from lakewarden.migrations import migrate as apply
 
@@ -93,6 +95,7 @@ def reconcile(*, dry_run: bool) -> None:
     Needed once to move to OpenFGA from another backend, and after OpenFGA's own data were restored or changed by hand.
     """
     settings = _django()
+    limits.choose(limits.of_work())
     if settings.authorization.backend != "openfga":
         raise click.ClickException(
             f"The authorization backend is {settings.authorization.backend}, which has no OpenFGA: "
@@ -176,6 +179,7 @@ def serve() -> None:
 def work() -> None:
     """Do background work (purges and other tasks) until TERM; any number may run."""
     _django()
+    limits.choose(limits.of_work())
     _require_current()
     from lakewarden.tasks.worker import run
 

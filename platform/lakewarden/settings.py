@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from lakewarden import __version__, config
+from lakewarden.sessions.opening import network
 
 
 def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
@@ -13,7 +14,7 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
     url = urlsplit(settings.url.get_secret_value())
     options: dict[str, Any] = {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "lakewarden.sessions",
         "NAME": unquote(url.path.lstrip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
@@ -23,7 +24,7 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         "OPTIONS": {
             "prepare_threshold": 1,
-            "connect_timeout": settings.connect_timeout_s,
+            **network(settings),
             "application_name": "lakewarden",
             **options,
         },

@@ -8,9 +8,10 @@ is granted, and who is in a role.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import Error, connection, transaction
 
-from lakewarden.errors import CommitStateUnknown, Unavailable
+from lakewarden.database import is_outage, refusal
+from lakewarden.errors import CommitStateUnknown
 
 
 @contextmanager
@@ -18,16 +19,19 @@ def changing() -> Iterator[None]:
     """Commit everything inside, or nothing.
 
     Raises Unavailable when the database failed before the commit was sent (nothing was applied), CommitStateUnknown
-    when it failed during the commit itself.
+    when it failed during the commit itself, or when an earlier transaction of the same request was committed.
     """
+    outermost = not connection.in_atomic_block
     finished = False
     try:
         with transaction.atomic():
             yield
             finished = True
-    except (OperationalError, InterfaceError) as error:
-        if finished:
+    except Error as error:
+        if not is_outage(error):
+            raise
+        if finished and outermost:
             raise CommitStateUnknown(
                 "The database failed during the commit of the change: load the object to see whether it was applied"
             ) from error
-        raise Unavailable("The database is not available; nothing was changed. Try again shortly") from error
+        raise refusal(error) from error

@@ -6,6 +6,11 @@ from contextlib import asynccontextmanager
 import psycopg
 
 from lakewarden import config
+from lakewarden.sessions import limits
+from lakewarden.sessions.opening import open_async
+
+STATEMENT_S = 10.0
+"""Far more than a look-up by key takes: who needs longer is better answered by Django."""
 
 _idle: list[psycopg.AsyncConnection] = []
 
@@ -28,13 +33,5 @@ async def close_all() -> None:
 
 
 async def _open() -> psycopg.AsyncConnection:
-    settings = config.current().database
-    assert settings.url is not None  # noqa: S101 a server does not start without
-    return await psycopg.AsyncConnection.connect(
-        settings.url.get_secret_value(),
-        autocommit=True,
-        prepare_threshold=1,
-        connect_timeout=settings.connect_timeout_s,
-        application_name="lakewarden hot",
-        options="-c statement_timeout=10s",
-    )
+    allowed = limits.current().at_most(STATEMENT_S)
+    return await open_async(config.current().database, allowed, name="lakewarden hot")

@@ -5,7 +5,7 @@ from urllib.parse import unquote_plus
 
 from django.http import HttpRequest, HttpResponse
 
-from lakewarden.database import may_be_repeated
+from lakewarden.database import begin_request, may_be_repeated
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
@@ -52,7 +52,8 @@ class Endpoint:
         method = getattr(self, (request.method or "").lower(), None)
         if (request.method or "").lower() not in METHODS or method is None:
             raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed())}")
-        call = ApiRequest.of(request, identifier)
+        call = ApiRequest.of(request, identifier)  # a caller who is new here is written down by it
+        begin_request()
         return self.perform(call, method, {name: unquote_plus(part) for name, part in path.items()})
 
     def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:

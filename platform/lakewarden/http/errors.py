@@ -4,11 +4,12 @@ import logging
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
+from lakewarden.database import is_outage, may_have_changed, refusal
 from lakewarden.errors import (
     BadRequest,
+    CommitStateUnknown,
     InternalError,
     LakewardenError,
     NoSuchRoute,
@@ -32,10 +33,12 @@ class RenderedError(HttpResponse):
 
 def as_lakewarden_error(error: Exception) -> LakewardenError:
     """The error that the caller is told for `error`; a defect tells nothing of itself."""
+    if isinstance(error, Unavailable) and may_have_changed():
+        return CommitStateUnknown(f"A part of the change may have been applied: {error.message}")
     if isinstance(error, LakewardenError):
         return error
-    if isinstance(error, OperationalError | InterfaceError):
-        return Unavailable("The database is not available. Try again shortly")
+    if is_outage(error):
+        return refusal(error)
     if isinstance(error, SuspiciousOperation):
         return BadRequest(f"The request is malformed: {error}")
     return InternalError("An internal error occurred. Its cause is in the server's log under this request id")

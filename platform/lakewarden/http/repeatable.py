@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from django.http import HttpResponse
 
-from lakewarden.errors import LakewardenError
+from lakewarden.errors import CommitStateUnknown, LakewardenError
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.errors import error_body
 from lakewarden.http.request import ApiRequest
@@ -32,6 +32,8 @@ class RepeatableEndpoint(Endpoint, ABC):
             return self.replay(call, earlier, **path)
         try:
             return method(call, **path)
+        except CommitStateUnknown:
+            raise  # it may be committed yet: who asks again with the key learns the truth
         except LakewardenError as error:
             if error.status in TERMINAL and not isinstance(error, RepeatedRequest):
                 with suppress(RepeatedRequest):

@@ -5,13 +5,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import psycopg
-from django.db import connection as django_connection
 
+from lakewarden import config
 from lakewarden.authz.openfga.client import MOST_WRITTEN, OpenFga, unavailable
 from lakewarden.authz.openfga.tuples import Entry, RelationTuple
+from lakewarden.sessions import limits
+from lakewarden.sessions.opening import open_one
 
 logger = logging.getLogger(__name__)
 
@@ -89,11 +92,9 @@ class Drain:
 
 def connect(patience_s: float) -> Connection:
     """A connection to our own database, outside of any transaction; it waits for locks no longer than `patience_s`."""
-    opened: Connection = psycopg.connect(
-        **{**django_connection.get_connection_params(), "cursor_factory": psycopg.Cursor}, autocommit=True
-    )
-    opened.execute("select set_config('lock_timeout', %s, false)", [f"{int(patience_s * 1000)}ms"])
-    return opened
+    # within the transaction OpenFGA is written to, which may take as long as a few answers
+    allowed = replace(limits.current(), lock_s=patience_s, idle_in_transaction_s=max(15.0, 4 * patience_s))
+    return open_one(config.current().database, allowed, name="lakewarden openfga")
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Sessions of the database: how they are opened, and what bounds every wait in them."""

@@ -1,0 +1,26 @@
+"""Django's PostgreSQL backend with bounded sessions (settings name this package as the engine)."""
+
+from typing import Any
+
+from django.db.backends.postgresql import base
+
+from lakewarden.sessions import limits
+from lakewarden.sessions.bounded import Bounded, begin
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    has_sent_commit = False
+    """Whether a transaction was committed, or may have been, since `lakewarden.database.begin_request`."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Bounded:
+        connection = Bounded.connect(**conn_params, autocommit=True)
+        try:
+            begin(connection, limits.current())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _commit(self) -> None:
+        self.has_sent_commit = True
+        super()._commit()  # type: ignore[misc]  # Django's own hook, which its stubs leave out

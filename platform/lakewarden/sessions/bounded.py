@@ -1,0 +1,101 @@
+"""Connections on which every wait for an answer ends.
+
+PostgreSQL's own time-outs end a slow statement. Nothing of its side ends our wait for one that is frozen, or that is
+behind a network that has fallen silent.
+"""
+
+import secrets
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.abc import PQGen
+from psycopg.pq.abc import PGconn
+from psycopg.rows import TupleRow
+
+from lakewarden.sessions.limits import Limits
+
+RV = TypeVar("RV")
+_INTERVAL_S = 0.1
+
+
+class Silent(psycopg.OperationalError):
+    """The database did not answer in time, and was hung up on: what it has done is not known."""
+
+
+class _Named(Protocol):
+    _prepared: Any
+
+
+def _name_statements_uniquely(connection: _Named) -> None:
+    """Behind a pooler that lends out one session to many, a name is then unknown, never another's statement."""
+    connection._prepared._prepared_idx = secrets.randbits(60)  # noqa: SLF001 the driver has no public name for it
+
+
+class Bounded(psycopg.Connection[TupleRow]):
+    """`patience_s` bounds each wait; None is without a limit."""
+
+    patience_s: float | None = None
+
+    def __init__(self, pgconn: PGconn, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 the driver's signature
+        super().__init__(pgconn, *args, **kwargs)
+        _name_statements_uniquely(self)
+
+    def wait(self, gen: PQGen[RV], interval: float = _INTERVAL_S, timeout: float | None = None) -> RV:
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, self.patience_s)
+        except errors._WaitTimeout as error:  # noqa: SLF001 as above
+            raise _hung_up(self.pgconn, self.patience_s) from error
+
+
+class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
+    """As `Bounded`, for an event loop."""
+
+    patience_s: float | None = None
+
+    def __init__(self, pgconn: PGconn, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 the driver's signature
+        super().__init__(pgconn, *args, **kwargs)
+        _name_statements_uniquely(self)
+
+    async def wait(  # the driver's signature
+        self,
+        gen: PQGen[RV],
+        interval: float = _INTERVAL_S,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> RV:
+        if timeout is not None:
+            return await super().wait(gen, interval, timeout)
+        try:
+            return await super().wait(gen, interval, self.patience_s)
+        except errors._WaitTimeout as error:  # noqa: SLF001 as above
+            raise _hung_up(self.pgconn, self.patience_s) from error
+
+
+def begin(connection: Bounded, limits: Limits) -> None:
+    """Give a new connection, in autocommit mode, its limits. One round trip; it asks for no start-up parameter."""
+    connection.patience_s = limits.answer_s
+    connection.execute(_SET, _values(limits), prepare=False)
+
+
+async def begin_async(connection: AsyncBounded, limits: Limits) -> None:
+    connection.patience_s = limits.answer_s
+    await connection.execute(_SET, _values(limits), prepare=False)
+
+
+def _values(limits: Limits) -> list[list[str]]:
+    wanted = limits.parameters()
+    return [list(wanted), list(wanted.values())]
+
+
+def _hung_up(pgconn: PGconn, patience_s: float | None) -> Silent:
+    pgconn.finish()
+    return Silent(f"The database has not answered for {patience_s:g} s")
+
+
+# some are of newer servers only
+_SET = """
+    select set_config(name, value, false) from unnest(%s::text[], %s::text[]) as wanted (name, value)
+    where current_setting(name, true) is not null
+"""
