@@ -89,7 +89,7 @@ def view(context: RequestContext, ref: TabularRef, action: ViewAction) -> Grante
 def namespace_of_id(context: RequestContext, identifier: UUID, action: NamespaceAction) -> Granted[Namespace]:
     """As `namespace`, by the id that is never reused."""
     missing = NoSuchNamespace(f"Namespace does not exist: {identifier}")
-    found = Namespace.objects.select_related("warehouse__project").filter(id=identifier).first()
+    found = Namespace.objects.placed().filter(id=identifier).first()
     if found is None:
         raise missing
     return granted(
@@ -106,7 +106,7 @@ def namespace_in(
     """
     missing = NoSuchNamespace(f"Namespace does not exist: {namespace_id}")
     place = _ids(warehouse_id, namespace_id)
-    rows = Namespace.objects.select_related("warehouse__project")
+    rows = Namespace.objects.placed()
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
         _note_foreign(context, Namespace.objects.all(), place, "namespace", action)
@@ -145,7 +145,7 @@ def dropped_namespace_in(
     """As `namespace_in`, of one that is dropped and still there. Raises NoSuchNamespace also for one that is not."""
     missing = NoSuchNamespace(f"There is no dropped namespace {namespace_id} that could be restored")
     place = _ids(warehouse_id, namespace_id)
-    rows = Namespace.everything.filter(deletion__isnull=False).select_related("warehouse__project", "deletion")
+    rows = Namespace.everything.filter(deletion__isnull=False).placed().select_related("deletion")
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
         _note_foreign(context, Namespace.everything.all(), place, "namespace", action)
@@ -163,7 +163,7 @@ def dropped_tabular_in(
     missing = error(f"There is no dropped {kind} {tabular_id} that could be restored")
     place = _ids(warehouse_id, tabular_id)
     rows = Tabular.objects.filter(deletion__isnull=False, kind=kind)
-    rows = rows.select_related("namespace__warehouse__project", "deletion")
+    rows = rows.placed().select_related("deletion")
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
         _note_foreign(context, Tabular.objects.filter(kind=kind), place, str(kind), action)
@@ -188,7 +188,7 @@ def may_see(context: RequestContext, tabular: Tabular) -> bool:
 def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
     """A table or view whose metadata the caller may see, by the id that is never reused."""
     missing = NoSuchTable(f"Table does not exist: {identifier}")
-    found = Tabular.objects.live().select_related("namespace__warehouse__project").filter(id=identifier).first()
+    found = Tabular.objects.live().placed().filter(id=identifier).first()
     if found is None:
         raise missing
     action = TableAction.GET_METADATA if found.kind == Tabular.Kind.TABLE else ViewAction.GET_METADATA
@@ -230,7 +230,7 @@ def _tabular_in(
     action: TableAction | ViewAction,
     missing: LakewardenError,
 ) -> Granted[Tabular]:
-    rows = Tabular.objects.live().select_related("namespace__warehouse__project").filter(kind=kind)
+    rows = Tabular.objects.live().placed().filter(kind=kind)
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
         _note_foreign(context, Tabular.objects.live().filter(kind=kind), place, str(kind), action)

@@ -57,9 +57,19 @@ def inflated(document: Document) -> bytes:
     return plain
 
 
+def loaded(document: Document, suffix: bytes) -> bytes:
+    """The document followed by `suffix`, not packed."""
+    return inflated(document) + suffix
+
+
 def metadata_of(document: Document, metadata_location: str) -> bytes:
     """The metadata's JSON alone."""
     return inflated(document)[len(_prefix(metadata_location)) :]
+
+
+def prefix_length(metadata_location: str) -> int:
+    """How many bytes of a document come before its metadata."""
+    return len(_prefix(metadata_location))
 
 
 def _prefix(metadata_location: str) -> bytes:

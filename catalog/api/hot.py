@@ -6,6 +6,7 @@ process knows are used only if they are of exactly that version and epoch. Every
 """
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qs, parse_qsl, unquote_plus
@@ -17,7 +18,7 @@ from catalog.api import etags
 from catalog.api.config import config_body
 from catalog.api.rendering import LOAD_SUFFIX
 from catalog.api.shapes import identifiers_body, namespace_body, namespaces_body
-from catalog.documents import inflated, spliced
+from catalog.documents import loaded, spliced
 from catalog.models.namespace import path_key
 from catalog.refs import SEPARATOR
 from catalog.services import lookups
@@ -37,6 +38,7 @@ from lakewarden.hot.routes import Answer, HotRequest, HotRoute
 from lakewarden.http import codings
 from lakewarden.http.request import assumed_role, base_uri_of, clean_request_id
 from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip
+from lakewarden.memory import off_loop
 from lakewarden.names import match_key
 from lakewarden.paging import Page
 from lakewarden.usage.counts import COUNTS
@@ -78,6 +80,12 @@ _NOTED = _ACTIONS | {"tables": NamespaceAction.LIST_TABLES, "namespaces": Wareho
 _WORDS = {kind: (action.value, _TYPES.get(kind, ObjectType.WAREHOUSE).value) for kind, action in _NOTED.items()}
 _PROJECT_HEADERS = {b"x-project-id", b"x-project-ident"}
 _NAMES_BETWEEN = "\x1f"  # no name holds it
+_LONG_LIST = 64 * 1024  # characters of names: a list that takes the loop longer than some milliseconds
+_PER_CHARACTER = 16  # bytes that a list takes at most, while it is built, for each character of its names
+_LARGE = 512 * 1024  # bytes of an answer: inflating or copying more is a thread's work
+_MOST_PLACES = 10_000
+_PLACES: dict[tuple[str, Key], tuple[UUID, Epoch]] = {}
+"""Id and epoch that what is listed was last found with: a decision may be known under these."""
 
 
 class _Asking(NamedTuple):
@@ -106,7 +114,7 @@ async def tabular(request: HotRequest) -> Answer | None:
     if request.method == "HEAD":
         answer: Answer | None = (204, [_request_id(request)], b"")
     else:
-        answer = _table_answer(request, identifier, version)
+        answer = await _table_answer(request, identifier, version)
     return _counted(answer, request, asking, key[0])
 
 
@@ -125,6 +133,8 @@ async def namespace(request: HotRequest) -> Answer | None:
         return None
     if request.method == "HEAD":
         answer: Answer = (204, [_request_id(request)], b"")
+    elif properties is None:
+        return None  # large ones are fetched, decoded and encoded by a thread
     else:
         answer = _compressed(request, namespace_body(path, properties))
     return _counted(answer, request, asking, key[0])
@@ -136,14 +146,11 @@ async def tables(request: HotRequest) -> Answer | None:
     page, caller = _page(request), _caller(request)
     if key is None or page is None or caller is None:
         return None
-    row = await _find(lookups.TABLE_NAMES, (*key, page.after or "", page.limit))
-    if row is None:
+    found = await _names(lookups.TABLE_NAMES, key, page, caller, "tables")
+    if found is None:
         return None
-    identifier, path, project, number, names = row
-    asking = _Asking(caller, str(identifier), "tables", Epoch(project, number))
-    if not _may(asking):
-        return None
-    answer = _compressed(request, identifiers_body(path, *_cut(page, names)))
+    asking, path, names = found
+    answer = await _list_answer(request, page, names, lambda shown, last: identifiers_body(path, shown, last))
     return _counted(answer, request, asking, key[0])
 
 
@@ -157,16 +164,55 @@ async def namespaces(request: HotRequest) -> Answer | None:
         warehouse_id = UUID(found.group(1).decode())
     except ValueError:
         return None
-    row = await _find(lookups.TOP_NAMESPACE_NAMES, (warehouse_id, page.after or "", page.limit))
-    if row is None:
+    listed = await _names(lookups.TOP_NAMESPACE_NAMES, (warehouse_id,), page, caller, "namespaces")
+    if listed is None:
         return None
-    identifier, project, number, names = row
-    asking = _Asking(caller, str(identifier), "namespaces", Epoch(project, number))
-    if not _may(asking):
-        return None
-    shown, last = _cut(page, names)
-    answer = _compressed(request, namespaces_body([[name] for name in shown], last))
-    return _counted(answer, request, asking, identifier)
+    asking, _, names = listed
+    answer = await _list_answer(
+        request, page, names, lambda shown, last: namespaces_body([[name] for name in shown], last)
+    )
+    return _counted(answer, request, asking, warehouse_id)
+
+
+async def _names(
+    coalescer: Coalescer, key: Key, page: Page, caller: Caller, kind: str
+) -> tuple[_Asking, list[str], str | None] | None:
+    """What lists a place: its path and its names, which are fetched only for a caller known to be allowed them.
+
+    One query, which compares the id and the epoch of the decision; the first one under an epoch is asked again.
+    """
+    about = (kind, key)
+    for _ in range(2):
+        place = _PLACES.get(about)
+        known = place if place and _may(_Asking(caller, str(place[0]), kind, place[1])) else None
+        expected = (known[0], known[1].number) if known else (None, None)
+        row = await _find(coalescer, (*key, page.after or "", page.limit, *expected))
+        if row is None:
+            return None
+        identifier, path, project, number, is_told, names = row
+        asking = _Asking(caller, str(identifier), kind, Epoch(project, number))
+        if is_told:
+            return asking, path, names
+        if len(_PLACES) >= _MOST_PLACES:
+            _PLACES.clear()
+        _PLACES[about] = identifier, asking.epoch
+        if not _may(asking):
+            return None
+    return None
+
+
+async def _list_answer(
+    request: HotRequest, page: Page, names: str | None, body: Callable[[list[str], str | None], bytes]
+) -> Answer | None:
+    def build() -> Answer:
+        return _compressed(request, body(*_cut(page, names)))
+
+    try:
+        if names is None or len(names) < _LONG_LIST:
+            return build()
+        return await off_loop(build, size=_PER_CHARACTER * len(names))
+    except LakewardenError:
+        return None  # too long, or too much at once: Django's turn to say it
 
 
 def _counted(answer: Answer | None, request: HotRequest, asking: _Asking, warehouse_id: UUID) -> Answer | None:
@@ -203,8 +249,8 @@ def _page(request: HotRequest) -> Page | None:
 
 
 def _cut(page: Page, names: str | None) -> tuple[list[str], str | None]:
-    found = names.split(_NAMES_BETWEEN) if names else []
-    return page.cut([(name, match_key(name)) for name in found])
+    shown, last = page.cut([(name, name) for name in (names.split(_NAMES_BETWEEN) if names else [])])
+    return shown, None if last is None else match_key(last)
 
 
 def _compressed(request: HotRequest, body: bytes) -> Answer:
@@ -245,7 +291,7 @@ def _place(prefix: bytes, names: bytes) -> tuple[UUID, str] | None:
         return None
 
 
-def _table_answer(request: HotRequest, identifier: UUID, version: int) -> Answer | None:
+async def _table_answer(request: HotRequest, identifier: UUID, version: int) -> Answer | None:
     tag = etags.of(identifier, version)
     headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), _request_id(request)]
     document = RECENT.find(identifier, version)
@@ -257,11 +303,18 @@ def _table_answer(request: HotRequest, identifier: UUID, version: int) -> Answer
     accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
     if accepts_gzip(accepted):
         headers.append((b"content-encoding", b"gzip"))
-        body = spliced(document, LOAD_SUFFIX)
+        build, size = spliced, len(document.content)
     elif "zstd" in accepted:
         return None
     else:
-        body = inflated(document) + LOAD_SUFFIX
+        build, size = loaded, document.length
+    if size < _LARGE:
+        body = build(document, LOAD_SUFFIX)
+    else:
+        try:
+            body = await off_loop(lambda: build(document, LOAD_SUFFIX), size=2 * size)
+        except LakewardenError:
+            return None
     return 200, [*headers, _length(body)], body
 
 

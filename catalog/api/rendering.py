@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 
 from catalog.api import etags
-from catalog.documents import inflated, spliced
+from catalog.documents import loaded, spliced
 from catalog.services.pointer import Stored
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import accepts_gzip, json_bytes, no_content
@@ -21,7 +21,7 @@ def render_stored(request: ApiRequest, stored: Stored, *, suffix: bytes) -> Http
         response = json_bytes(spliced(stored.document, suffix))
         response["Content-Encoding"] = "gzip"
     else:
-        response = json_bytes(inflated(stored.document) + suffix)
+        response = json_bytes(loaded(stored.document, suffix))
     return tagged(response, tag)
 
 

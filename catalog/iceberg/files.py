@@ -2,16 +2,19 @@
 
 import zlib
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from catalog.iceberg import wire
 from catalog.iceberg.wire import Members
 from lakewarden.errors import BadRequest, ValidationFailed
 
 M = TypeVar("M")
-MAX_BYTES: Final = 256 * 1024 * 1024
-"""The longest document that is read, after decompression."""
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def length(raw: bytes) -> int:
+    """How long the document in a file is, after decompression; a file of several gzip members tells less."""
+    return int.from_bytes(raw[-4:], "little") if raw[:2] == _GZIP_MAGIC else len(raw)
 
 
 def open_file(raw: bytes, read: Callable[[Members], M], what: str) -> M:
@@ -25,18 +28,14 @@ def open_file(raw: bytes, read: Callable[[Members], M], what: str) -> M:
 
 
 def _unpacked(raw: bytes) -> bytes:
-    text = _gunzip(raw) if raw[:2] == _GZIP_MAGIC else raw
-    if len(text) > MAX_BYTES:
-        raise BadRequest(f"it is longer than {MAX_BYTES} bytes")
-    return text
-
-
-def _gunzip(raw: bytes) -> bytes:
+    if raw[:2] != _GZIP_MAGIC:
+        return raw
+    most = max(length(raw), len(raw))  # what the file says of itself: the caller has seen that it is not too long
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        text = unpacker.decompress(raw, MAX_BYTES + 1)
+        text = unpacker.decompress(raw, most + 1)
     except zlib.error as error:
         raise BadRequest(f"it is not a whole gzip file: {error}") from error
-    if len(text) <= MAX_BYTES and not unpacker.eof:
-        raise BadRequest("it is not a whole gzip file: it ends too early")
+    if len(text) > most or not unpacker.eof:
+        raise BadRequest("it is not a whole gzip file: it ends too early, or is longer than it says")
     return text

@@ -10,12 +10,27 @@ from django.db import models
 from catalog.models.deletion import Deletion
 from lakewarden.authz.ledger import shown
 from lakewarden.context import PrincipalId
+from lakewarden.errors import NoSuchNamespace
 from lakewarden.names import match_key
 from lakewarden.prepared import Shape, fetch
 from tenants.models import Warehouse
 from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
 
 KEY_SEPARATOR = "\x1f"
+MAX_DEPTH = 16
+MAX_PATH_BYTES = 2000  # of the path's key, which the database must be able to index
+
+
+def can_be(path: Sequence[str]) -> bool:
+    """Whether a namespace could have the path: what is far too long, or holds a NUL, is not even looked for.
+
+    A name may be written with more characters than it is kept with (decomposed ones), but not with many more.
+    """
+    return (
+        len(path) <= MAX_DEPTH
+        and sum(len(name) for name in path) <= 4 * MAX_PATH_BYTES
+        and not any("\x00" in name for name in path)
+    )
 
 
 def path_key(path: Sequence[str]) -> str:
@@ -32,10 +47,14 @@ class ListedNamespace(NamedTuple):
 
 
 class NamespaceQuerySet(models.QuerySet["Namespace"]):
+    def placed(self) -> "NamespaceQuerySet":
+        """Rows for a decision: with warehouse and project, and without the properties, which may be large."""
+        return self.select_related("warehouse__project").defer("properties")
+
     def find(self, warehouse_id: UUID, path: Sequence[str]) -> "Namespace | None":
         """The live namespace of a path, with its warehouse and project."""
-        if any("\x00" in name for name in path):
-            return None  # the database holds no such text, and refuses to look for it
+        if not can_be(path):
+            return None
         rows = fetch(_FIND, [warehouse_id, path_key(path)])
         return namespace_of(rows[0]) if rows else None
 
@@ -45,7 +64,7 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         parent_id: UUID | None,
         *,
         after: str,
-        limit: int | None,
+        limit: int,
         shown_to: Sequence[PrincipalId] | None,
     ) -> list[tuple[ListedNamespace, str]]:
         """The live direct children behind the name key `after`, in the order of their keys, each with its key.
@@ -123,8 +142,15 @@ class Namespace(models.Model):
     def __str__(self) -> str:
         return ".".join(self.path)
 
+    def refresh_from_db(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 Django's signature
+        """Also called for properties that were left out of the row (`Shape`); NoSuchNamespace when it is gone."""
+        try:
+            super().refresh_from_db(*arguments, **options)
+        except Namespace.DoesNotExist as error:
+            raise NoSuchNamespace(f"Namespace does not exist: {self}") from error
 
-NAMESPACE = Shape(Namespace, "n")
+
+NAMESPACE = Shape(Namespace, "n", narrow="properties")
 
 
 def namespace_of(values: Sequence[Any]) -> Namespace:

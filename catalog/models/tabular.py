@@ -1,6 +1,6 @@
 """Tables and views: they share names, locations and the pointer to their newest metadata file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,12 +9,15 @@ from django.db import models
 from catalog.documents import Document
 from catalog.models.deletion import Deletion
 from catalog.models.namespace import COLUMNS as NAMESPACE_COLUMNS
-from catalog.models.namespace import Namespace, namespace_of, path_key
+from catalog.models.namespace import Namespace, can_be, namespace_of, path_key
 from lakewarden.authz.ledger import shown
 from lakewarden.context import PrincipalId
-from lakewarden.names import match_key
+from lakewarden.names import MAX_NAME_LENGTH, match_key
 from lakewarden.prepared import Shape, execute, fetch
 from tenants.models import Warehouse
+
+LARGE = 2 * 1024 * 1024
+"""Bytes of a document, not packed: a longer one is fetched on its own."""
 
 
 def around(location: str) -> list[str]:
@@ -35,10 +38,14 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
     def live(self) -> "TabularQuerySet":
         return self.filter(deleted_at__isnull=True)
 
+    def placed(self) -> "TabularQuerySet":
+        """Rows for a decision: with namespace, warehouse and project, and without what may be large."""
+        return self.select_related("namespace__warehouse__project").defer("namespace__properties")
+
     def find(self, warehouse_id: UUID, path: Sequence[str], name: str) -> "Tabular | None":
         """The live table or view of a name, with its namespace, warehouse and project."""
-        if any("\x00" in each for each in (*path, name)):
-            return None  # the database holds no such text, and refuses to look for it
+        if not can_be(path) or "\x00" in name or len(name) > 4 * MAX_NAME_LENGTH:
+            return None  # the database holds no such text
         rows = fetch(_FIND, [warehouse_id, path_key(path), match_key(name)])
         if not rows:
             return None
@@ -47,7 +54,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return found
 
     def listed(
-        self, namespace_id: UUID, kind: str, *, after: str, limit: int | None, shown_to: Sequence[PrincipalId] | None
+        self, namespace_id: UUID, kind: str, *, after: str, limit: int, shown_to: Sequence[PrincipalId] | None
     ) -> list[tuple[ListedTabular, str]]:
         """The live ones behind the name key `after`, in the order of their keys, each with its key.
 
@@ -61,9 +68,17 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
             rows = fetch(_LISTED.format(filter=f"and id in ({shown.TABULARS})"), {**page, **within})
         return [(ListedTabular(*values), key) for *values, key in rows]
 
-    def with_document(self, identifier: UUID) -> "tuple[Tabular, Document] | None":
-        """A live one and its document, both of one version."""
-        rows = fetch(_WITH_DOCUMENT, [identifier])
+    def with_document(self, identifier: UUID, *, ask: Callable[[int], None]) -> "tuple[Tabular, Document] | None":
+        """A live one and its document, both of one version.
+
+        `ask` is told the document's length; of a large one before it is fetched, by a second query, and may raise.
+        """
+        rows = fetch(_WITH_DOCUMENT, [LARGE, identifier])
+        if rows:
+            *_, content, _crc, length = rows[0]
+            ask(length)
+            if content is None:
+                rows = fetch(_WITH_DOCUMENT, [None, identifier])
         if not rows:
             return None
         *values, content, crc, length = rows[0]
@@ -178,7 +193,7 @@ _LISTED = """
     order by name_key limit %(limit)s
 """
 _WITH_DOCUMENT = f"""
-    select {TABULAR.columns}, d.content, d.crc, d.length
+    select {TABULAR.columns}, case when d.length <= coalesce(%s, d.length) then d.content end, d.crc, d.length
     from tabular t join tabular_document d on d.tabular_id = t.id
     where t.id = %s and t.deleted_at is null
 """  # noqa: S608 names of our own columns

@@ -1,6 +1,11 @@
-"""The queries of the hot reads (`catalog.api.hot`): each returns the object's id, and the project's id and epoch."""
+"""The queries of the hot reads (`catalog.api.hot`): each returns the object's id, and the project's id and epoch.
+
+They run before the decision, so that their rows are narrow. Only a list brings its names along, for a caller who names
+the id and the epoch under which this process knows that they may read it: the query itself compares them.
+"""
 
 from lakewarden.hot.coalescer import Coalescer
+from lakewarden.prepared import unless_large
 
 # an inactive warehouse is not found: Django's turn, which knows how to say it
 _OF = "join warehouse w on w.id = n.warehouse_id and w.status = 'active' join project p on p.id = w.project_id"
@@ -13,38 +18,44 @@ TABULARS = Coalescer(f"""
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
 """)  # noqa: S608 joins of ours
 
-# (warehouse id, namespace's path key) → id, path, properties, project, epoch
+# (warehouse id, namespace's path key) → id, path, properties (None: large), project, epoch
 NAMESPACES = Coalescer(f"""
-    select k.i, n.id, n.path, n.properties, p.id, p.authz_epoch
+    select k.i, n.id, n.path, {unless_large("n.properties")}, p.id, p.authz_epoch
     from unnest(%s::uuid[], %s::text[]) with ordinality as k(warehouse, path, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
 """)  # noqa: S608 joins of ours
 
-# (warehouse id, namespace's path key, key after which, how many) → id, path, project, epoch, names with U+001F between
+# (warehouse id, namespace's path key, key after which, how many, known id, known epoch)
+# → id, path, project, epoch, whether the names are told, names with U+001F between
 TABLE_NAMES = Coalescer(f"""
-    select k.i, n.id, n.path, p.id, p.authz_epoch, l.names
-    from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, path, after, most, i)
+    select k.i, n.id, n.path, p.id, p.authz_epoch, (k.id = n.id and k.epoch = p.authz_epoch) is true, l.names
+    from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[], %s::uuid[], %s::bigint[])
+        with ordinality as k(warehouse, path, after, most, id, epoch, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
     cross join lateral (
         select string_agg(t.name, chr(31) order by t.name_key) as names
         from (
             select name, name_key from tabular
             where namespace_id = n.id and kind = 'table' and deleted_at is null and name_key > k.after
+                and k.id = n.id and k.epoch = p.authz_epoch
             order by name_key limit k.most
         ) t
     ) l
 """)  # noqa: S608 joins of ours
 
-# (warehouse id, key after which, how many) → id, project, epoch, names of the top namespaces with U+001F between
+# (warehouse id, key after which, how many, known id, known epoch)
+# → id, None, project, epoch, whether the names are told, names of the top namespaces with U+001F between
 TOP_NAMESPACE_NAMES = Coalescer("""
-    select k.i, w.id, p.id, p.authz_epoch, l.names
-    from unnest(%s::uuid[], %s::text[], %s::bigint[]) with ordinality as k(warehouse, after, most, i)
+    select k.i, w.id, null, p.id, p.authz_epoch, (k.id = w.id and k.epoch = p.authz_epoch) is true, l.names
+    from unnest(%s::uuid[], %s::text[], %s::bigint[], %s::uuid[], %s::bigint[])
+        with ordinality as k(warehouse, after, most, id, epoch, i)
     join warehouse w on w.id = k.warehouse and w.status = 'active' join project p on p.id = w.project_id
     cross join lateral (
         select string_agg(n.name, chr(31) order by n.name_key) as names
         from (
             select path[1] as name, name_key from namespace
             where warehouse_id = w.id and parent_id is null and deleted_at is null and name_key > k.after
+                and k.id = w.id and k.epoch = p.authz_epoch
             order by name_key limit k.most
         ) n
     ) l

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from django.db import IntegrityError
 from isal import igzip
 
+from catalog.iceberg import files
 from catalog.services.locations import lies_in, storage_of
+from lakewarden import config
 from lakewarden.errors import (
     CommitStateUnknown,
     InvalidArgument,
@@ -16,12 +18,13 @@ from lakewarden.errors import (
     ValidationFailed,
 )
 from lakewarden.ids import new_id
+from lakewarden.memory import hold
 from lakewarden.storage.interface import FileMissing, OutOfReach, StorageError
 from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)
 
-MAX_FILE_BYTES = 256 * 1024 * 1024
+_WHILE_READ = 12  # bytes of memory for each of a file's that is checked and opened
 
 
 def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int, properties: Mapping[str, str]) -> str:
@@ -55,13 +58,26 @@ def _folder(location: str, properties: Mapping[str, str]) -> str:
 
 
 def read(warehouse: Warehouse, location: str) -> bytes:
-    """A whole metadata file, as it lies there; raises ValidationFailed when there is none or it cannot be read."""
+    """A whole metadata file, as it lies there.
+
+    Raises ValidationFailed when there is none, it cannot be read or is too large, packed or unpacked, and Unavailable
+    when too much is read at once.
+    """
+    most = config.current().catalog.max_metadata_bytes
     try:
-        return storage_of(warehouse).read(location, limit=MAX_FILE_BYTES)
+        content = storage_of(warehouse).read(location, limit=most)
     except FileMissing as error:
         raise ValidationFailed(f"Metadata file does not exist: {location}") from error
     except StorageError as error:
         raise ValidationFailed(f"Metadata file cannot be read: {error}") from error
+    size = files.length(content)
+    if size > most:
+        raise ValidationFailed(
+            f"The metadata file {location} has {size} bytes, unpacked from gzip, and at most {most} are allowed "
+            "(catalog.max_metadata_bytes)"
+        )
+    hold(location, _WHILE_READ * size)
+    return content
 
 
 @contextmanager

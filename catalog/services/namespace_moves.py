@@ -9,8 +9,8 @@ from django.db import IntegrityError
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace
-from catalog.models.namespace import KEY_SEPARATOR, path_key
-from catalog.services.namespaces import MAX_DEPTH, MAX_PATH_BYTES, check_path, lock_tree
+from catalog.models.namespace import KEY_SEPARATOR, MAX_DEPTH, MAX_PATH_BYTES, path_key
+from catalog.services.namespaces import check_path, lock_tree
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.errors import AlreadyExists, Conflict, InvalidArgument, NoSuchNamespace

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace
-from catalog.models.namespace import ListedNamespace, path_key
-from catalog.services import locations
+from catalog.models.namespace import MAX_DEPTH, MAX_PATH_BYTES, ListedNamespace, path_key
+from catalog.services import limits, locations
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -34,8 +34,6 @@ _TREE_LOCK = 0x10C9
 _PLACE = "select path, path_key, lineage from namespace where id = %s and deleted_at is null"
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
-MAX_DEPTH = 16
-MAX_PATH_BYTES = 2000  # of the path's key, which the database must be able to index
 
 
 def create(
@@ -49,6 +47,7 @@ def create(
     """
     check_path(path)
     check_properties(properties)
+    limits.check_namespace(properties, before={})
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
     assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
@@ -140,6 +139,7 @@ def update_properties(
         removed = [key for key in dict.fromkeys(removals) if key in before]
         kept = {key: value for key, value in before.items() if key not in set(removed)}
         namespace.properties = {**kept, **updates}
+        limits.check_namespace(namespace.properties, before=before)
         namespace.version = F("version") + 1
         namespace.updated_at = timezone.now()
         namespace.save(update_fields=["properties", "version", "updated_at"])

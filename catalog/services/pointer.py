@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from catalog.documents import Document, metadata_of, pack
+from catalog.documents import Document, metadata_of, pack, prefix_length
 from catalog.models import Tabular
-from catalog.services import locations, metadata_files
+from catalog.services import limits, locations, metadata_files
 from catalog.services.recent import RECENT
 from catalog.services.take_back import take_back
 from catalog.services.turns import TURNS
@@ -31,6 +31,10 @@ class Stored:
 
     tabular: Tabular
     document: Document
+
+    @property
+    def metadata_length(self) -> int:
+        return self.document.length - prefix_length(self.tabular.metadata_location)
 
     @property
     def metadata(self) -> bytes:
@@ -115,6 +119,7 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
         for index, (one, base) in enumerate(zip(commits, bases, strict=True)):
             new = one.compute(base)
             if new is not None:
+                limits.check(new, base)
                 # the row keeps one form of a location, however the client writes it: overlaps are found by it
                 new = replace(new, location=locations.inside(warehouse, new.location))
                 written.append(_write(base, new))
@@ -174,7 +179,7 @@ def _read(known: Tabular, *, lock: bool) -> Stored:
     """Raises the kind's own 404 when it is gone, or is under another name meanwhile."""
     if lock:
         lock_row(known)
-    found = Tabular.objects.with_document(known.id)
+    found = Tabular.objects.with_document(known.id, ask=partial(limits.hold_document, known.id))
     if found is None:
         raise gone(known)
     tabular, document = found

@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from catalog.access import namespace_chain, tabular_chain
 from catalog.models import Namespace, Tabular
-from catalog.models.namespace import path_key
+from catalog.models.namespace import can_be, path_key
 from lakewarden import backends
 from lakewarden.authz.actions import (
     ACTIONS,
@@ -202,7 +202,7 @@ def _namespaces(asked: list[Asked]) -> _Pairs:
 
 
 def _namespace_rows(asked: list[Asked]) -> Iterator[tuple[Asked, Namespace]]:
-    rows = Namespace.objects.select_related("warehouse__project")
+    rows = Namespace.objects.placed()
     by_id = _of_ids(rows, (each.id for each in asked if not each.path))
     keys: dict[UUID, set[str]] = defaultdict(set)
     for each in asked:
@@ -221,7 +221,7 @@ def _namespace_rows(asked: list[Asked]) -> Iterator[tuple[Asked, Namespace]]:
 
 def _tabulars(asked: list[Asked]) -> _Pairs:
     rows = Tabular.objects.live()
-    by_id = _of_ids(rows.select_related("namespace__warehouse__project"), (each.id for each in asked if not each.path))
+    by_id = _of_ids(rows.placed(), (each.id for each in asked if not each.path))
     above = dict(_namespace_rows([each for each in asked if each.path]))
     keys: dict[UUID, set[str]] = defaultdict(set)
     for each, namespace in above.items():
@@ -258,8 +258,7 @@ def _of_ids(rows: models.QuerySet[M], names: Iterable[str]) -> dict[UUID | None,
 def _place(asked: Asked) -> tuple[UUID, str] | None:
     """Warehouse and key of the namespace that `asked` is, or lies in, by its path; None when it cannot exist."""
     warehouse = _uuid(asked.warehouse)
-    # the database holds no NUL, and refuses to look for one
-    if warehouse is None or not asked.path or any("\x00" in name for name in asked.path):
+    if warehouse is None or not asked.path or not can_be(asked.path):
         return None
     return warehouse, path_key(asked.path)
 

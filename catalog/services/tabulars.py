@@ -12,7 +12,7 @@ from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
-from catalog.services import deletions, locations, metadata_files, pointer
+from catalog.services import deletions, limits, locations, metadata_files, pointer
 from catalog.services.deletions import DropOptions, Dropped
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
@@ -65,6 +65,7 @@ def insert(
 ) -> Stored:
     """Write the first metadata file, then the row, its document, its owner, audit and event in one transaction."""
     warehouse = namespace.target.warehouse
+    limits.check(new, None)
     # the row keeps one form of a location, however the client writes it: overlaps are found by it
     new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
     written = metadata_files.write(warehouse, new.location, new.encoded, version=0, properties=new.properties)
@@ -157,6 +158,7 @@ def register(
         check_free(namespace.target, name, kind)
     file = locations.inside(warehouse, metadata_location)
     new = read(metadata_files.read(warehouse, file))
+    limits.check(new, None)
     new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
     if not locations.lies_in(new.location, file):
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")

@@ -74,6 +74,17 @@ class ServerConfig(Section):
         description="Make a default project at bootstrap, for requests that name none; without it these are refused.",
     )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Largest request body accepted, in bytes.")
+    max_working_bytes: int = Field(
+        512 * 1024 * 1024,
+        ge=64 * 1024 * 1024,
+        description="Bytes of memory, estimated, that requests on large tables, lists and bodies may take together; "
+        "more of them wait, and are then answered 503.",
+    )
+    max_sending_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=16 * 1024 * 1024,
+        description="Bytes of large answers that may be on their way to clients together; more are answered 503.",
+    )
     cors_origins: Origins = Field(
         (), description="Origins whose pages may call the API from a browser; `*` is all of them, empty none."
     )
@@ -264,6 +275,32 @@ class StorageConfig(Section):
 class CatalogConfig(Section):
     metrics_retention_days: int = Field(
         30, ge=1, le=36500, description="Days for which scan and commit reports of engines are kept."
+    )
+    max_list_entries: int = Field(
+        100_000,
+        ge=1000,
+        le=10_000_000,
+        description="Most entries of a list that is asked for without pages; a longer one is refused (400), and can be "
+        "read in pages.",
+    )
+    max_metadata_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=64 * 1024,
+        le=256 * 1024 * 1024,
+        description="Largest metadata of a table or view, in bytes of its JSON, not packed. A change that leaves it "
+        "larger is refused (400), unless it makes it smaller than before.",
+    )
+    max_properties: int = Field(10_000, ge=100, description="Most properties of a table or view.")
+    max_properties_bytes: int = Field(
+        1024 * 1024, ge=4096, description="Largest properties of a table or view: all keys and values together."
+    )
+    max_namespace_properties: int = Field(1000, ge=10, description="Most properties of a namespace.")
+    max_namespace_properties_bytes: int = Field(
+        128 * 1024, ge=4096, description="Largest properties of a namespace: all keys and values together, in bytes."
+    )
+    max_property_key_bytes: int = Field(1024, ge=255, description="Longest key of a property, in bytes.")
+    max_property_value_bytes: int = Field(
+        256 * 1024, ge=4096, description="Longest value of a property, in bytes of UTF-8."
     )
     statistics_retention_days: int = Field(
         90, ge=1, le=36500, description="Days for which a warehouse's hourly numbers of tables and views are kept."

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lakewarden import config
 from lakewarden.errors import BadRequest
+from lakewarden.memory import hold
 
 T = TypeVar("T")
 
 MAX_PAGE_SIZE = 1000
+_PER_ENTRY = 1000  # bytes that an entry takes at most while it is fetched and rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,22 @@ class Page:
         return cls(_key(token) if token else None, _size(size))
 
     @property
-    def limit(self) -> int | None:
+    def limit(self) -> int:
         """How many to ask for: one more than is shown tells whether there are more."""
-        return None if self.size is None else self.size + 1
+        return 1 + (config.current().catalog.max_list_entries if self.size is None else self.size)
 
     def cut(self, found: Sequence[tuple[T, str]]) -> tuple[list[T], str | None]:
-        """What is shown of at most `limit` (item, key) pairs, and the key behind which the next page starts."""
+        """What is shown of at most `limit` (item, key) pairs, and the key behind which the next page starts.
+
+        Raises BadRequest when everything was asked for and is too much.
+        """
+        if self.size is None:
+            if len(found) >= self.limit:
+                raise BadRequest(
+                    f"There are more than {self.limit - 1} entries (catalog.max_list_entries): "
+                    "ask for pages, with pageSize and pageToken"
+                )
+            hold("list", _PER_ENTRY * len(found))
         shown = found if self.size is None else found[: self.size]
         return [item for item, _ in shown], shown[-1][1] if len(shown) < len(found) else None
 

@@ -10,6 +10,7 @@ from lakewarden.errors import MethodNotAllowed
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
+from lakewarden.memory import held_by_request
 
 METHODS = ("get", "head", "post", "put", "delete")
 
@@ -33,11 +34,12 @@ class Endpoint:
 
     def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:
         identifier = request_id(request)
-        response = self._answered(request, path, identifier, again=True)
-        response["X-Request-Id"] = identifier
-        if response.status_code == MethodNotAllowed.status:
-            response["Allow"] = ", ".join(self.allowed())
-        compress(response, request.headers.get("accept-encoding", ""))
+        with held_by_request():
+            response = self._answered(request, path, identifier, again=True)
+            response["X-Request-Id"] = identifier
+            if response.status_code == MethodNotAllowed.status:
+                response["Allow"] = ", ".join(self.allowed())
+            compress(response, request.headers.get("accept-encoding", ""))
         return response
 
     def _answered(self, request: HttpRequest, path: dict[str, str], identifier: str, *, again: bool) -> HttpResponse:

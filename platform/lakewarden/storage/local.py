@@ -51,8 +51,9 @@ class LocalStorage:
 
     def read(self, location: str, *, limit: int) -> bytes:
         with _translated(location), self._path(location).open("rb") as file:
-            content = file.read(limit + 1)
-        if len(content) > limit:
+            is_larger = os.fstat(file.fileno()).st_size > limit
+            content = b"" if is_larger else file.read(limit + 1)
+        if is_larger or len(content) > limit:
             raise StorageError(f"The file {location} is larger than {limit} bytes")
         return content
 

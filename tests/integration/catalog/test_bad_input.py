@@ -58,9 +58,10 @@ def test_a_body_beyond_the_limit(lake: Lake) -> None:
 
 def test_a_large_body_within_the_limit(lake: Lake) -> None:
     lake.create_table("orders")
-    big = {"action": "set-properties", "updates": {"a": "x" * 4_000_000}}
+    field = {"id": 3, "name": "more", "type": "string", "required": False, "doc": "x" * 4_000_000}
+    big = {"action": "add-schema", "schema": {**SCHEMA, "fields": [field]}}
     assert lake.commit("orders", big).status == 200
-    assert len(lake.load("orders")["metadata"]["properties"]["a"]) == 4_000_000
+    assert len(lake.load("orders")["metadata"]["schemas"][1]["fields"][0]["doc"]) == 4_000_000
 
 
 @pytest.mark.parametrize("prefix", ["nowhere", "lake", "00000000", "%00", "%20", "..%2F", "a" * 3000, "%FF"])

@@ -90,7 +90,7 @@ def _check(principals: list[PrincipalId], warehouses: list[Warehouse], spaces: l
         for parent in [None, *(each for each in spaces if each.warehouse_id == place.id)]:
             rows = Namespace.objects.filter(warehouse=place, parent=parent).order_by("name_key")
             listed = Namespace.objects.listed(
-                place.id, parent.id if parent else None, after="", limit=None, shown_to=principals
+                place.id, parent.id if parent else None, after="", limit=1000, shown_to=principals
             )
             assert [each.id for each, _ in listed] == [row.id for row in rows if _has_any(principals, row.id)]
             shown += len(listed)
@@ -99,7 +99,7 @@ def _check(principals: list[PrincipalId], warehouses: list[Warehouse], spaces: l
         assert [path for path, _ in every] == [row.path for row in rows if _sees(principals, row)]
     for space in spaces:
         mine = Tabular.objects.filter(namespace=space).order_by("name_key")
-        found = Tabular.objects.listed(space.id, "table", after="", limit=None, shown_to=principals)
+        found = Tabular.objects.listed(space.id, "table", after="", limit=1000, shown_to=principals)
         assert [each.id for each, _ in found] == [row.id for row in mine if _describes(principals, row)]
         shown += len(found)
     seen = Warehouse.objects.all().shown_to(principals, project_id=DEFAULT_PROJECT_ID)

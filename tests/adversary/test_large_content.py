@@ -1,0 +1,339 @@
+"""What somebody may not read costs the server nothing large, and what anybody may write has a limit.
+
+`huge` is what an earlier release may have stored: it has no limit.
+"""
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg._cursor_base import BaseCursor
+
+from catalog.models import Namespace, Tabular
+from lakewarden import config
+from lakewarden.authz.decisions import KNOWN
+from lakewarden.ids import new_id
+from lakewarden.names import match_key
+from tests.integration.catalog.lake import Lake, set_properties
+from tests.servers.asgi_client import Answer
+
+Limited = Callable[..., None]
+
+NARROW = 16 * 1024
+"""Bytes: more than any look-up needs that comes before the decision."""
+
+
+class Fetched:
+    """The largest result of any query since the last look, in bytes."""
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def take(self) -> int:
+        found, self.most = self.most, 0
+        return found
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> Fetched:
+    found = Fetched()
+    set_results = BaseCursor._set_results
+
+    def counting(self: BaseCursor[Any, Any], results: list[psycopg.pq.abc.PGresult]) -> None:
+        for each in results:
+            cells = ((row, column) for row in range(each.ntuples) for column in range(each.nfields))
+            found.most = max(found.most, sum(len(each.get_value(*cell) or b"") for cell in cells))
+        set_results(self, results)
+
+    monkeypatch.setattr(BaseCursor, "_set_results", counting)
+    return found
+
+
+@pytest.fixture
+def huge(lake: Lake) -> str:
+    """The id of the namespace `sales`, whose properties hold 2 MB, and in which there are 3,000 tables."""
+    namespace = Namespace.objects.get(path=["sales"])
+    for number in range(40):
+        namespace.properties[f"key-{number}"] = "x" * 50_000
+    namespace.save()
+    _add_tables(namespace, 3_000)
+    return str(namespace.id)
+
+
+def _add_tables(namespace: Namespace, count: int) -> None:
+    rows = [
+        Tabular(
+            id=(identifier := new_id()),
+            warehouse_id=namespace.warehouse_id,
+            namespace=namespace,
+            kind="table",
+            name=f"table-{number:06}",
+            name_key=match_key(f"table-{number:06}"),
+            uuid=identifier,
+            location=f"{namespace.properties['location']}/{identifier}",
+            metadata_location=f"{namespace.properties['location']}/{identifier}/metadata/0.json",
+        )
+        for number in range(count)
+    ]
+    Tabular.objects.bulk_create(rows)
+
+
+def _calls(lake: Lake, namespace: str) -> Iterator[tuple[str, str, Any]]:
+    """Every route that looks the namespace `sales`, or something in it, up: method, path, body."""
+    management = f"/management/v1/warehouse/{lake.warehouse_id}"
+    for path in (
+        lake.namespace("sales"),
+        lake.namespace("sales", "tables"),
+        lake.namespace("sales", "views"),
+        lake.path("namespaces", parent="sales"),
+        lake.table("table-000001"),
+        f"/management/v1/warehouse/{lake.warehouse_id}/namespace/{namespace}/protection",
+        f"{management}/namespace/{namespace}/actions",
+    ):
+        yield "GET", path, None
+    yield "HEAD", lake.namespace("sales"), None
+    yield "HEAD", lake.table("table-000001"), None
+    yield "DELETE", lake.namespace("sales"), None
+    yield "POST", lake.namespace("sales", "properties"), {"updates": {"a": "b"}}
+    yield "POST", lake.namespace("sales", "tables"), {"name": "t", "schema": {"type": "struct", "fields": []}}
+    yield "POST", f"{management}/search-tabular", {"search": "table"}
+    table = str(Tabular.objects.filter(namespace_id=UUID(namespace)).values_list("id", flat=True)[0])
+    yield "GET", f"{management}/table/{table}/protection", None
+    asked = [
+        {"operation": {"namespace": {"warehouse-id": lake.warehouse_id, "namespace-id": namespace, "action": "delete"}}}
+    ]
+    yield "POST", "/management/v1/action/batch-check", {"checks": asked}
+
+
+def test_nothing_large_is_fetched_for_somebody_without_a_right(lake: Lake, huge: str, fetched: Fetched) -> None:
+    """Rights: none; only a token."""
+    stranger = lake.as_user("stranger")
+    for method, path, body in _calls(lake, huge):
+        for _ in range(2):  # the second time the hot routes know the decision
+            fetched.take()
+            answer = stranger.client.call(method, path, json=body)
+            assert fetched.take() < NARROW, (method, path)
+            assert answer.status in {200, 403, 404}, (method, path)
+            assert len(answer.body) < NARROW, (method, path)
+
+
+def test_nothing_large_is_fetched_for_a_reader_of_one_table_beside_it(
+    lake: Lake, reader: Lake, huge: str, fetched: Fetched
+) -> None:
+    """Rights: select on `sales.orders`."""
+    fetched.take()
+    for call in (reader.client.get, reader.client.head):
+        for _ in range(2):
+            assert call(reader.table("orders")).status in {200, 204}
+            assert call(reader.table("table-000001")).status == 404
+    assert fetched.take() < NARROW
+
+
+def test_a_head_never_fetches_the_content(lake: Lake, huge: str, fetched: Fetched) -> None:
+    """Rights: everything in the warehouse."""
+    lake.client.head(lake.namespace("sales"))
+    fetched.take()
+    for _ in range(2):
+        assert lake.client.head(lake.namespace("sales")).status == 204
+    assert fetched.take() < NARROW
+
+
+def test_large_properties_are_answered_by_a_thread_and_not_by_the_loop(
+    lake: Lake, huge: str, hot_rows: Callable[[], int]
+) -> None:
+    """Rights: everything in the warehouse."""
+    for _ in range(2):
+        answer = lake.client.get(lake.namespace("sales"))
+        assert answer.status == 200
+        assert len(answer.json()["properties"]) == 41
+    assert hot_rows() < NARROW
+
+
+@pytest.fixture
+def hot_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Tells how large a row the loop has fetched, at most."""
+    from lakewarden.hot import coalescer  # noqa: PLC0415 needs settings
+
+    most = 0
+    query = coalescer.Coalescer._query
+
+    async def watching(self: coalescer.Coalescer, columns: list[list[object]]) -> list[coalescer.Row]:
+        nonlocal most
+        rows = await query(self, columns)
+        most = max(most, *(len(str(row)) for row in rows), 0)
+        return rows
+
+    monkeypatch.setattr(coalescer.Coalescer, "_query", watching)
+    return lambda: most
+
+
+def test_a_list_is_fetched_anew_under_each_epoch_and_still_in_one_query(lake: Lake, huge: str) -> None:
+    """Rights: everything in the warehouse. The answers stay whole while decisions are forgotten and known again."""
+    for _ in range(3):
+        names = [each["name"] for each in lake.client.get(lake.namespace("sales", "tables")).json()["identifiers"]]
+        assert len(names) == 3_000
+        KNOWN.clear()
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> Iterator[Limited]:
+    """`limited(max_properties=100)` sets limits of the catalog."""
+
+    def limit(**values: int) -> None:
+        for name, value in values.items():
+            monkeypatch.setenv(f"LAKEWARDEN__CATALOG__{name.upper()}", str(value))
+        config.current.cache_clear()
+
+    yield limit
+    monkeypatch.undo()
+    config.current.cache_clear()
+
+
+def _refused(answer: Answer, setting: str, *words: str) -> None:
+    assert answer.error() == (400, "IllegalArgumentException")
+    assert f"catalog.{setting}" in answer.message()
+    assert all(word in answer.message() for word in words), answer.message()
+
+
+NAMESPACE_EXCESSES = [
+    ({f"k{number}": "" for number in range(1001)}, "max_namespace_properties", ("1001",)),
+    ({f"k{number}": "x" * 50_000 for number in range(3)}, "max_namespace_properties_bytes", ("131072",)),
+    ({"k" * 1025: "v"}, "max_property_key_bytes", ("1025", "1024")),
+    ({"k": "ü" * 131_073}, "max_property_value_bytes", ("262146", "262144")),
+]
+
+
+@pytest.mark.parametrize(("properties", "setting", "words"), NAMESPACE_EXCESSES)
+def test_properties_of_a_namespace_have_a_limit(
+    outsider: Lake, properties: dict[str, str], setting: str, words: tuple[str, ...]
+) -> None:
+    """Rights: create on `outside`, and everything in what they make there."""
+    created = outsider.create_namespace("outside", "mine", properties=properties)
+    _refused(created, setting, *words)
+    assert outsider.create_namespace("outside", "mine").status == 200
+    updates = {"updates": properties}
+    _refused(outsider.client.post(outsider.namespace(("outside", "mine"), "properties"), updates), setting)
+    assert set(outsider.client.get(outsider.namespace(("outside", "mine"))).json()["properties"]) == {"location"}
+
+
+def test_many_small_requests_do_not_grow_properties_beyond_the_limit(outsider: Lake, limited: Limited) -> None:
+    """Rights: create on `outside`, and everything in what they make there."""
+    limited(max_namespace_properties_bytes=8192)
+    assert outsider.create_namespace("outside", "mine").status == 200
+    url = outsider.namespace(("outside", "mine"), "properties")
+    answers = [outsider.client.post(url, {"updates": {f"k{number}": "x" * 1000}}) for number in range(12)]
+    accepted = sum(answer.status == 200 for answer in answers)
+    assert [answer.status for answer in answers] == [200] * accepted + [400] * (12 - accepted)
+    assert accepted in {7, 8}
+    _refused(answers[-1], "max_namespace_properties_bytes", "8192")
+
+
+def test_properties_above_the_limit_can_still_be_made_smaller(lake: Lake, huge: str) -> None:
+    """Rights: modify; an earlier release stored 2 MB."""
+    url = lake.namespace("sales", "properties")
+    assert lake.client.post(url, {"updates": {"key-0": "short"}}).status == 200
+    assert lake.client.post(url, {"removals": ["key-1", "key-2"]}).status == 200
+    _refused(lake.client.post(url, {"updates": {"another": "v"}}), "max_namespace_properties_bytes")
+    assert lake.client.post(url, {"removals": [f"key-{number}" for number in range(3, 40)]}).status == 200
+    assert lake.client.post(url, {"updates": {"another": "v"}}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("properties", "setting"),
+    [
+        ({f"k{number}": "" for number in range(10_001)}, "max_properties"),
+        ({f"k{number}": "x" * 250_000 for number in range(5)}, "max_properties_bytes"),
+        ({"k" * 1025: "v"}, "max_property_key_bytes"),
+        ({"k": "x" * 262_145}, "max_property_value_bytes"),
+    ],
+)
+def test_properties_of_tables_and_views_have_a_limit(lake: Lake, properties: dict[str, str], setting: str) -> None:
+    """Rights: create and modify."""
+    _refused(lake.create_table("orders", properties=properties), setting)
+    _refused(lake.create_view("shown", properties=properties), setting)
+    assert lake.create_table("orders").status == 200
+    assert lake.create_view("shown").status == 200
+    change = set_properties(**properties)
+    _refused(lake.commit("orders", change), setting)
+    _refused(lake.client.post(lake.view("shown"), {"updates": [change]}), setting)
+    assert lake.load("orders")["metadata"]["properties"].keys().isdisjoint(properties)
+    created = {"requirements": [{"type": "assert-create"}], "updates": [*_staged(lake, "staged"), change]}
+    _refused(lake.client.post(lake.table("staged"), created), setting)
+
+
+def _staged(lake: Lake, name: str) -> list[dict[str, Any]]:
+    metadata = lake.create_table(name, stage_create=True).json()["metadata"]
+    return [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata["location"]},
+    ]
+
+
+def _padded(number: int) -> dict[str, Any]:
+    field = {"id": number + 10, "name": f"column{number}", "type": "string", "required": False, "doc": "x" * 30_000}
+    return {"action": "add-schema", "schema": {"type": "struct", "schema-id": number, "fields": [field]}}
+
+
+def test_small_commits_do_not_grow_metadata_beyond_the_limit(
+    lake: Lake, limited: Limited, base: Path, fetched: Fetched
+) -> None:
+    """Rights: create and modify. Whoever is above the limit may remove, but not add."""
+    limited(max_metadata_bytes=100_000)
+    assert lake.create_table("orders").status == 200
+    answers = [lake.commit("orders", _padded(number)) for number in range(1, 5)]
+    assert [answer.status for answer in answers] == [200, 200, 200, 400]
+    _refused(answers[-1], "max_metadata_bytes", "100000")
+    files = list(base.rglob("*.metadata.json"))
+    assert len(files) == 4, "a refused commit leaves no file"
+    last = lake.load("orders")
+
+    limited(max_metadata_bytes=65_536)
+    _refused(lake.commit("orders", set_properties(a="b")), "max_metadata_bytes", "65536")
+    assert lake.commit("orders", {"action": "remove-schemas", "schema-ids": [1]}).status == 200
+    assert lake.commit("orders", {"action": "remove-schemas", "schema-ids": [2]}).status == 200
+    assert lake.commit("orders", set_properties(a="b")).status == 200
+
+    body = {"name": "again", "metadata-location": last["metadata-location"]}
+    answer = lake.client.post(lake.namespace("sales", "register"), body)
+    assert answer.error() == (400, "ValidationException")
+    assert "65536" in answer.message()
+
+
+def test_a_file_that_unpacks_to_too_much_is_not_registered(lake: Lake, base: Path, limited: Limited) -> None:
+    """Rights: create, and a place in the storage to put a file."""
+    limited(max_metadata_bytes=65_536)
+    file = base / "t" / "metadata" / "v1.gz.metadata.json"
+    file.parent.mkdir(parents=True)
+    for content in (gzip.compress(b" " * 100_000), gzip.compress(b" " * 100_000)[:-4] + b"\x10\x00\x00\x00"):
+        file.write_bytes(content)
+        body = {"name": "again", "metadata-location": f"file://{file}"}
+        assert lake.client.post(lake.namespace("sales", "register"), body).error() == (400, "ValidationException")
+
+
+def test_a_list_that_is_too_long_is_read_in_pages(lake: Lake, huge: str, limited: Limited) -> None:
+    """Rights: everything in the warehouse."""
+    limited(max_list_entries=2999)
+    for url in (lake.namespace("sales", "tables"), lake.namespace("sales", "tables", returnUuids="true")):
+        for _ in range(2):
+            answer = lake.client.get(url)
+            assert answer.error() == (400, "BadRequestException")
+            assert "catalog.max_list_entries" in answer.message()
+            assert "pageToken" in answer.message()
+    found = 0
+    token: str | None = ""
+    while token is not None:
+        page = lake.client.get(lake.namespace("sales", "tables", pageToken=token)).json()
+        found, token = found + len(page["identifiers"]), page["next-page-token"]
+    assert found == 3_000
+    limited(max_list_entries=3000)
+    assert len(lake.client.get(lake.namespace("sales", "tables")).json()["identifiers"]) == 3_000
