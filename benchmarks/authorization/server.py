@@ -154,5 +154,5 @@ async def _closed() -> None:
     from lakewarden.hot.connections import close_all  # noqa: PLC0415 as above
 
     await close_all()
-    await asyncio.get_running_loop().run_in_executor(asgi._threads, connections.close_all)  # noqa: SLF001
+    await asyncio.get_running_loop().run_in_executor(asgi.THREADS.executor, connections.close_all)
     connections.close_all()

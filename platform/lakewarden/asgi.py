@@ -1,42 +1,97 @@
-"""The process's root application: bridges HTTP to Django on a fixed pool of threads.
+"""The process's root application: the front door, then hot reads on the loop, and Django on a fixed pool of threads.
 
 Paths reach Django percent-encoded as they came, so that an encoded slash in a name is not a separator.
 """
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
 django.setup()
 
-from django.core.handlers.wsgi import WSGIHandler  # noqa: E402 after setup
-
-from lakewarden import config  # noqa: E402 after setup
+from lakewarden import backends, config  # noqa: E402 after setup
 from lakewarden.audit import refusals  # noqa: E402 after setup
+from lakewarden.errors import LakewardenError, Unavailable  # noqa: E402 after setup
 from lakewarden.hot import connections  # noqa: E402 after setup
 from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
-from lakewarden.http.conventions import Cors, Headers, keep_private  # noqa: E402 after setup
+from lakewarden.http import health  # noqa: E402 after setup
+from lakewarden.http.answers import Unread  # noqa: E402 after setup
+from lakewarden.http.bodies import BodyMemory, IncomingBody, Receive  # noqa: E402 after setup
+from lakewarden.http.bridge import Bridge, Scope, raw_path  # noqa: E402 after setup
+from lakewarden.http.callers import Asking, Callers  # noqa: E402 after setup
+from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E402 after setup
+from lakewarden.http.fair_threads import FairThreads  # noqa: E402 after setup
+from lakewarden.http.observation import note_unauthenticated  # noqa: E402 after setup
+from lakewarden.http.queries import RUNNING  # noqa: E402 after setup
 from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
+from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
+from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
+from lakewarden.http.shares import Shares  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
+from lakewarden.networks import network_of  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import records  # noqa: E402 after setup
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_handler = WSGIHandler()
 _settings = config.current().server
-_threads = ThreadPoolExecutor(max_workers=_settings.threads, thread_name_prefix="request")
+_share = _settings.caller_share_percent
 _cors = Cors(_settings.cors_origins)
+_bridge = Bridge()
+_bodies = Shares(_settings.bodies_in_flight_bytes, percent=_share)
+_unread = Unread(Shares(_settings.max_sending_bytes, percent=_share))
 
-_LAST_WORDS_S = 10  # what the recorder may take at the end
+THREADS = FairThreads(
+    "request",
+    threads=_settings.threads,
+    queue=_settings.queue,
+    percent=_share,
+    patience_s=_settings.queue_timeout_s,
+    prepare=RUNNING.register,
+)
+_callers = Callers(
+    FairThreads(
+        "verification",
+        threads=_settings.verification_threads,
+        queue=_settings.queue,
+        percent=_share,
+        patience_s=_settings.queue_timeout_s,
+    )
+)
+
+_LAST_WORDS_S = 2  # what the recorder may take at the end, and what the connections may
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    scope: Scope
+    path: bytes
+    headers: Mapping[bytes, bytes]
+    body: IncomingBody
+
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive) -> Self:
+        headers = dict(scope["headers"])
+        return cls(scope, raw_path(scope), headers, IncomingBody(receive, headers, _settings))
+
+    @property
+    def address(self) -> str:
+        """As coarsely as one sender can choose it."""
+        return network_of((self.scope.get("client") or ("", 0))[0])
+
+    @property
+    def is_for_an_api(self) -> bool:
+        return self.path.startswith(CALLABLE)
+
+    def key(self) -> str:
+        """Who shares the server's means with others, as far as that is known by now."""
+        known = _callers.known(self.headers, self.address)
+        return f"address {self.address}" if known is None else known.key
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,56 +101,101 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         await send({"type": "websocket.close", "code": 1000})
         return
+    request = _Request.of(scope, receive)
     try:
-        body = await _body(receive)
+        answer = await _answer(request)
     except ConnectionAbortedError:
         return  # there is nobody to answer, and what came is not what was meant
-    path = _raw_path(scope)
-    answer = await _hot(scope, path) if body == b"" else None
-    if answer is not None:
-        status, headers, content = answer
-    elif body is None:
-        status, headers, content = _too_large()
-    elif _cors.is_on and (allowed := _cors.preflight(scope["method"], path, dict(scope["headers"]))) is not None:
-        status, headers, content = 204, [*allowed, (b"x-request-id", str(new_id()).encode())], b""
-    else:
-        status, headers, content = await asyncio.get_running_loop().run_in_executor(_threads, _call, scope, body)
-    _complete(scope, path, headers)
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
+    except LakewardenError as error:
+        answer = refusal(error, clean_request_id(request.headers.get(b"x-request-id", b"").decode("latin-1")))
+        if not request.body.is_complete:
+            answer[1].append(CLOSE)
+    _complete(request, answer)
+    await _unread.send(send, answer, body=request.body, caller=request.key)
 
 
-def _complete(scope: Scope, path: bytes, headers: Headers) -> None:
+async def _answer(request: _Request) -> Answer:
+    """Health first, whatever else is stuck; then small bodies for anybody, larger ones for callers who are known."""
+    if request.path in health.PATHS:
+        return await health.answer(request.scope["method"], request.path)
+    if health.STOPPING.is_set():
+        raise Unavailable("The request was not begun: this server is stopping")
+    body = request.body
+    body.ensure_allowed()
+    if body.is_small:
+        await body.read_small()
+    asking = None
+    if _unread.is_any:
+        asking = await _identified(request)
+        _unread.ensure_room(asking.key)
+    if body.is_complete and not body.size:
+        answer = await _hot(request) or _preflight(request)
+        if answer is not None:
+            return answer
+    asking = asking or await _identified(request)
+    is_small = body.is_complete and body.is_small
+    if not is_small:
+        _ensure_known(request, asking)
+    memory = BodyMemory(_bodies, asking.key)
+    try:
+        if not is_small:
+            await body.read(memory)
+        return await THREADS.run(asking.key, _bridge.call, request.scope, body.content(), memory)
+    finally:
+        memory.release()
+
+
+async def _identified(request: _Request) -> Asking:
+    """Who asks; a page of the console is for anybody."""
+    if not request.is_for_an_api:
+        return Asking(f"address {request.address}")
+    return await _callers.identify(request.headers, request.address)
+
+
+def _ensure_known(request: _Request, asking: Asking) -> None:
+    """Nobody else's body is read any further. Raises NotAuthorized; PayloadTooLarge where nobody needs a token."""
+    if not request.is_for_an_api:
+        raise request.body.too_large(_settings.small_body_bytes)
+    if asking.refusal is not None:
+        note_unauthenticated(request.scope, request.headers, asking.refusal)
+        raise asking.refusal
+
+
+def _complete(request: _Request, answer: Answer) -> None:
     """Put on what all answers have in common, whoever gave them."""
-    keep_private(path, headers)
+    _, headers, _ = answer
+    keep_private(request.path, headers)
     if _cors.is_on:
-        _cors.mark(path, dict(scope["headers"]), headers)
+        _cors.mark(request.path, request.headers, headers)
 
 
-async def _hot(scope: Scope, path: bytes) -> Answer | None:
+async def _hot(request: _Request) -> Answer | None:
     """The answer of a hot route, or None when the request is Django's."""
-    if scope["method"] not in {"GET", "HEAD"} or not path.startswith(b"/catalog/"):
+    scope = request.scope
+    if scope["method"] not in {"GET", "HEAD"} or not request.path.startswith(b"/catalog/"):
         return None
-    headers = dict(scope["headers"])
-    if len(headers) != len(scope["headers"]):
+    if len(request.headers) != len(scope["headers"]):
         return None  # a header that comes twice means one thing only: what Django makes of it
-    request = HotRequest(
+    asked = HotRequest(
         method=scope["method"],
         scheme=scope.get("scheme", "http"),
-        path=path,
+        path=request.path,
         query=scope["query_string"],
-        headers=headers,
+        headers=request.headers,
     )
     for route in HOT_ROUTES:
-        answer = await route(request)
+        answer = await route(asked)
         if answer is not None:
             return answer
     return None
 
 
-def _raw_path(scope: Scope) -> bytes:
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    return raw.partition(b"?")[0]
+def _preflight(request: _Request) -> Answer | None:
+    """The answer to a browser's question whether a page may call, None when the request is none."""
+    if not _cors.is_on:
+        return None
+    allowed = _cors.preflight(request.scope["method"], request.path, request.headers)
+    return None if allowed is None else (204, [*allowed, (b"x-request-id", str(new_id()).encode())], b"")
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -108,93 +208,16 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            backends.authenticator()  # here it holds nobody up
             recorder.start()
         else:
-            await connections.close_all()
-            await asyncio.to_thread(recorder.stop, timeout_s=_LAST_WORDS_S)
+            await _say_last_words(recorder)
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
 
 
-async def _body(receive: Receive) -> bytes | None:
-    """The whole body, or None as soon as it is larger than allowed. ConnectionAbortedError when it ends too early."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ConnectionAbortedError
-        part = message.get("body", b"")
-        size += len(part)
-        if size > _settings.max_body_bytes:
-            return None
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
-
-
-def _too_large() -> Answer:
-    text = f"The request body is larger than {_settings.max_body_bytes} bytes"
-    content = f'{{"error":{{"message":"{text}","type":"PayloadTooLargeException","code":413}}}}'.encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode()),
-        (b"connection", b"close"),
-        (b"x-request-id", str(new_id()).encode()),
-    ]
-    return 413, headers, content
-
-
-def _call(scope: Scope, body: bytes) -> Answer:
-    """Run Django on one request, in a thread of the pool."""
-    status = 500
-    headers: list[tuple[bytes, bytes]] = []
-
-    def start_response(line: str, fields: list[tuple[str, str]], _error: object = None) -> Callable[[bytes], object]:
-        nonlocal status
-        status = int(line[:3])
-        headers.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields)
-        return lambda _data: None
-
-    result: Iterable[bytes] = _handler(_environ(scope, body), start_response)
-    try:
-        content = b"".join(result)
-    finally:
-        result.close()  # type: ignore[attr-defined]  # Django's responses have it: it ends the request
-    if status not in {204, 304} and not any(name == b"content-length" for name, _ in headers):
-        headers.append((b"content-length", str(len(content)).encode()))
-    return status, headers, b"" if scope["method"] == "HEAD" else content
-
-
-def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
-    server = scope.get("server") or ("localhost", 0)
-    environ: dict[str, Any] = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": _raw_path(scope).decode("latin-1"),
-        "QUERY_STRING": scope["query_string"].decode("latin-1"),
-        "SERVER_NAME": server[0],
-        "SERVER_PORT": str(server[1]),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
-        "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope.get("scheme", "http"),
-        "wsgi.input": BytesIO(body),
-        "wsgi.errors": BytesIO(),
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-        "CONTENT_LENGTH": str(len(body)),
-    }
-    for name, value in scope["headers"]:
-        if b"_" in name:
-            continue  # it would pass for the one with hyphens, which a proxy may have taken out or checked
-        key = name.decode("latin-1").upper().replace("-", "_")
-        text = value.decode("latin-1")
-        if key == "CONTENT_TYPE":
-            environ["CONTENT_TYPE"] = text
-        elif key != "CONTENT_LENGTH":
-            key = f"HTTP_{key}"
-            environ[key] = f"{environ[key]},{text}" if key in environ else text
-    return environ
+async def _say_last_words(recorder: Recorder) -> None:
+    closing = asyncio.ensure_future(asyncio.gather(connections.close_all(), health.DATABASE.close()))
+    await asyncio.to_thread(recorder.stop, timeout_s=_LAST_WORDS_S)
+    await asyncio.wait({closing}, timeout=_LAST_WORDS_S)

@@ -168,11 +168,15 @@ def reopen_bootstrap(*, yes: bool) -> None:
 @main.command()
 def serve() -> None:
     """Answer /catalog, /management and /console until TERM. Refuses a database that is not migrated."""
+    from lakewarden.stop import Stop
+
+    stop = Stop()
+    stop.watch()
     settings = _django()
     _require_current()
     from lakewarden.serving import run
 
-    sys.exit(run(settings))
+    sys.exit(run(settings, stop))
 
 
 @main.command()

@@ -83,11 +83,66 @@ class ServerConfig(Section):
     max_sending_bytes: int = Field(
         256 * 1024 * 1024,
         ge=16 * 1024 * 1024,
-        description="Bytes of large answers that may be on their way to clients together; more are answered 503.",
+        description="Bytes of large answers that clients may leave unread together, beyond which new requests are "
+        "answered 503.",
+    )
+    small_body_bytes: int = Field(
+        64 * 1024,
+        ge=1024,
+        description="Bytes of a body that are read before the caller's token is verified.",
+    )
+    bodies_in_flight_bytes: int = Field(
+        128 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Memory for the larger bodies of all requests in progress, uncompressed; at least twice "
+        "`max_body_bytes`.",
+    )
+    queue: int = Field(256, ge=1, le=10000, description="Requests that may wait for a thread.")
+    queue_timeout_s: float = Field(20, ge=0.1, le=600, description="Seconds that a request may wait for a thread.")
+    caller_share_percent: int = Field(
+        75,
+        ge=1,
+        le=100,
+        description="Most that one caller may take of the threads, the queue, and the memory of bodies and answers, "
+        "while the rest stays free for others.",
+    )
+    verification_threads: int = Field(
+        8, ge=1, le=256, description="Threads that verify tokens which this process does not know yet."
+    )
+    max_connections: int = Field(1000, ge=1, le=100000, description="Connections that may be open at once.")
+    header_timeout_s: float = Field(
+        10, ge=0.1, le=600, description="Seconds in which the headers of a request must have come."
+    )
+    body_timeout_s: float = Field(
+        20,
+        ge=0.1,
+        le=600,
+        description="Seconds in which a body must have come, and one more for each `min_bytes_per_s` of it.",
+    )
+    min_bytes_per_s: int = Field(64 * 1024, ge=1024, description="Slowest pace of a larger body, in bytes a second.")
+    write_timeout_s: float = Field(
+        30, ge=0.1, le=600, description="Seconds after which a client that does not read its answer is given up."
+    )
+    keep_alive_timeout_s: int = Field(
+        75, ge=1, le=3600, description="Seconds for which a connection without a request stays open."
+    )
+    stop_timeout_s: float = Field(
+        25,
+        ge=0,
+        le=3600,
+        description="Seconds that requests in progress get to end after TERM; the process has ended 4 seconds later.",
     )
     cors_origins: Origins = Field(
         (), description="Origins whose pages may call the API from a browser; `*` is all of them, empty none."
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.bodies_in_flight_bytes < 2 * self.max_body_bytes:
+            raise ValueError(
+                f"bodies_in_flight_bytes is {self.bodies_in_flight_bytes}: at least twice max_body_bytes is needed"
+            )
+        return self
 
 
 class DatabaseConfig(Section):

@@ -13,6 +13,7 @@ LakewardenError
 │   └── NoSuchRoute
 ├── MethodNotAllowed 405
 ├── NotSupported 406                the API names it, this server does not do it
+├── RequestTimedOut 408             the request did not come in time
 ├── Conflict 409
 │   ├── AlreadyExists
 │   ├── NamespaceNotEmpty
@@ -119,6 +120,11 @@ class MethodNotAllowed(LakewardenError):
 class NotSupported(LakewardenError):
     status = 406
     wire_type = "UnsupportedOperationException"
+
+
+class RequestTimedOut(LakewardenError):
+    status = 408
+    wire_type = "RequestTimeoutException"
 
 
 class Conflict(LakewardenError):

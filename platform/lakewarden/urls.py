@@ -3,7 +3,6 @@
 from django.urls import include, path
 
 from catalog.api.urls import HOT_ROUTES
-from lakewarden.http.health import health
 
 __all__ = ["HOT_ROUTES", "urlpatterns"]
 
@@ -12,7 +11,6 @@ handler404 = "lakewarden.http.errors.not_found"
 handler500 = "lakewarden.http.errors.server_error"
 
 urlpatterns = [
-    path("health", health),
     path("catalog/", include("catalog.api.urls")),
     path("lakehouse/", include("catalog.api.lakehouse")),
     path("management/", include("catalog.api.metrics_reports")),

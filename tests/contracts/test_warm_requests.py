@@ -60,7 +60,7 @@ def backend(request: pytest.FixtureRequest, database: None) -> Iterator[str]:
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Requests run on one thread: another one would open a connection, and that costs statements of its own."""
     with ThreadPoolExecutor(1) as threads:
-        monkeypatch.setattr(asgi, "_threads", threads)
+        monkeypatch.setattr(asgi.THREADS, "executor", threads)
         yield
         threads.submit(connections.close_all).result(20)
 

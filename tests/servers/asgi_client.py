@@ -121,9 +121,11 @@ def close_connections() -> None:
 
     from lakewarden import asgi  # noqa: PLC0415 it reads the configuration when it is imported
     from lakewarden.hot.connections import close_all  # noqa: PLC0415 as above
+    from lakewarden.http import health  # noqa: PLC0415 as above
 
     _await(close_all())
-    count = len(asgi._threads._threads)
+    _await(health.DATABASE.close())
+    count = len(asgi.THREADS.executor._threads)
     together = threading.Barrier(count) if count else None
 
     def close() -> None:
@@ -131,5 +133,5 @@ def close_connections() -> None:
         together.wait(10)  # one task a thread
         connections.close_all()
 
-    for done in [asgi._threads.submit(close) for _ in range(count)]:
+    for done in [asgi.THREADS.executor.submit(close) for _ in range(count)]:
         done.result(20)

@@ -1,7 +1,7 @@
 """Content codings (RFC 9110, 8.4): packs answers as the client prefers, unpacks request bodies within a bound."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import zstandard
@@ -11,6 +11,7 @@ from lakewarden.errors import BadRequest, PayloadTooLarge
 
 _WINDOW = 8 * 1024 * 1024  # bytes: what RFC 9659 allows zstd over HTTP to ask for
 _SLICE = 256  # bytes: of them zstd makes 8 MiB at most, before the bound is looked at again
+_PIECE = 1024 * 1024  # bytes: of gzip at most, before the bound is looked at again
 _MAX_CODINGS = 3
 _MAX_MEMBERS = 100  # gzip members or zstd frames one after another
 
@@ -50,8 +51,10 @@ def packed(content: bytes, coding: str) -> bytes:
     return bytes(igzip.compress(content, 1, mtime=0))
 
 
-def unpacked(body: bytes, content_encoding: str, *, limit: int) -> bytes:
-    """A request's body without its codings.
+def unpacked(
+    body: bytes, content_encoding: str, *, limit: int, grow: Callable[[int], None] = lambda _size: None
+) -> bytes:
+    """A request's body without its codings. `grow` is told of each piece's bytes before the next is unpacked.
 
     Raises BadRequest for a coding that is not known or a body that is not in it, PayloadTooLarge for one that unpacks
     to more than `limit` bytes.
@@ -65,31 +68,33 @@ def unpacked(body: bytes, content_encoding: str, *, limit: int) -> bytes:
     for coding in reversed(codings):
         if coding not in _UNPACK:
             raise BadRequest(f"Unsupported Content-Encoding {coding[:80]!r}: gzip, zstd or identity is expected")
-        body = _UNPACK[coding](body, limit)
+        body = _UNPACK[coding](body, limit, grow)
     return body
 
 
-def _gunzip(body: bytes, limit: int) -> bytes:
+def _gunzip(body: bytes, limit: int, grow: Callable[[int], None]) -> bytes:
     parts: list[bytes] = []
     size = 0
     for _ in range(_MAX_MEMBERS):
         member = zlib.decompressobj(wbits=31)
-        try:
-            parts.append(member.decompress(body, limit + 1 - size))
-        except zlib.error as error:
-            raise BadRequest(f"The request body is not valid gzip: {error}") from None
-        size += len(parts[-1])
-        if size > limit:
-            raise _too_large(limit)
-        if not member.eof:
-            raise BadRequest("The request body is not valid gzip: it ends too early")
-        body = member.unused_data
+        while not member.eof:
+            try:
+                parts.append(member.decompress(body, _PIECE))
+            except zlib.error as error:
+                raise BadRequest(f"The request body is not valid gzip: {error}") from None
+            body = member.unused_data if member.eof else member.unconsumed_tail
+            size += len(parts[-1])
+            if size > limit:
+                raise _too_large(limit)
+            grow(len(parts[-1]))
+            if not member.eof and len(parts[-1]) < _PIECE:
+                raise BadRequest("The request body is not valid gzip: it ends too early")
         if not body:
             return b"".join(parts)
     raise BadRequest(f"The request body has more than {_MAX_MEMBERS} gzip members")
 
 
-def _unzstd(body: bytes, limit: int) -> bytes:
+def _unzstd(body: bytes, limit: int, grow: Callable[[int], None]) -> bytes:
     parts: list[bytes] = []
     size = position = 0
     for _ in range(_MAX_MEMBERS):
@@ -106,6 +111,7 @@ def _unzstd(body: bytes, limit: int) -> bytes:
             size += len(parts[-1])
             if size > limit:
                 raise _too_large(limit)
+            grow(len(parts[-1]))
         position -= len(frame.unused_data)
         if position == len(body):
             return b"".join(parts)

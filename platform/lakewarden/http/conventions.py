@@ -12,7 +12,7 @@ IDENTITY: Final = b"Authorization, X-Project-Id, X-Project-Ident, X-Assume-Role"
 _HEALTH: Final = b"/health"
 _PRIVATE: Final = (b"cache-control", b"private")
 _VARY: Final = (b"vary", IDENTITY)
-_CALLABLE: Final = (b"/catalog/", b"/management/", b"/lakehouse/")
+CALLABLE: Final = (b"/catalog/", b"/management/", b"/lakehouse/")
 _METHODS: Final = b"GET, HEAD, POST, PUT, DELETE"
 _SENT: Final = (
     b"Authorization, Content-Type, If-None-Match, Idempotency-Key, X-Assume-Role, X-Iceberg-Access-Delegation, "
@@ -23,14 +23,14 @@ _REMEMBERED_S: Final = b"600"
 
 
 def keep_private(path: bytes, headers: Headers) -> None:
-    """An answer belongs to who asked (RFC 9111, 5.2.2.7), unless it says itself who may keep it, or is `/health`."""
+    """An answer belongs to who asked (RFC 9111, 5.2.2.7), unless it says itself who may keep it, or is of `/health`."""
     varies = -1
     for place, (name, _) in enumerate(headers):
         if name == b"cache-control":
             return
         if name == b"vary":
             varies = place
-    if path == _HEALTH:
+    if path.startswith(_HEALTH):
         return
     headers.append(_PRIVATE)
     if varies < 0:
@@ -49,7 +49,7 @@ class Cors:
     def preflight(self, method: str, path: bytes, asked: Mapping[bytes, bytes]) -> Headers | None:
         """The headers of the answer (204) to a browser's question; None when the request is none, or not allowed."""
         allowed = self._allowed(asked.get(b"origin"))
-        if method != "OPTIONS" or b"access-control-request-method" not in asked or not path.startswith(_CALLABLE):
+        if method != "OPTIONS" or b"access-control-request-method" not in asked or not path.startswith(CALLABLE):
             return None
         if allowed is None:
             return None
@@ -61,7 +61,7 @@ class Cors:
 
     def mark(self, path: bytes, asked: Mapping[bytes, bytes], headers: Headers) -> None:
         """Say on an answer whether the page that asked may read it."""
-        if not path.startswith(_CALLABLE):
+        if not path.startswith(CALLABLE):
             return
         if b"*" not in self._origins:
             _vary_on_origin(headers)

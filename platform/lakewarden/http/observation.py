@@ -1,9 +1,9 @@
 """Looks at each of Django's answers when it is done: counts the call, and notes its decisions for the audit."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +16,7 @@ from lakewarden.audit.refusals import ANONYMOUS, PENDING, Refusal
 from lakewarden.context import Refused, RequestContext
 from lakewarden.errors import Forbidden, NotAuthorized, NotFound
 from lakewarden.http.errors import RenderedError
-from lakewarden.http.request import CONTEXT
+from lakewarden.http.request import CONTEXT, clean_request_id
 from lakewarden.networks import network_of
 from lakewarden.usage.counts import COUNTS
 
@@ -70,6 +70,29 @@ def _note_allowed(context: RequestContext) -> None:
         key = (actor.id, actor.assumed_role, *about)
         if not DECISIONS.again(key):
             DECISIONS.add(key, Group(allowed, context.request_id, context.user_agent[:MAX_USER_AGENT]))
+
+
+def note_unauthenticated(scope: Mapping[str, Any], headers: Mapping[bytes, bytes], error: NotAuthorized) -> None:
+    """Note for the audit a request that was refused before Django saw it."""
+    if config.current().audit.decisions == "none":
+        return
+    path = scope["path"][:MAX_TEXT]
+    asked = f"{scope['method']} {path}"
+    PENDING.add(
+        Refusal(
+            outcome="unauthenticated",
+            actor=ANONYMOUS,
+            action=asked[:MAX_TEXT],
+            object_type="request",
+            object_id=path,
+            project_id=None,
+            reason=error.message,
+            request_id=clean_request_id(headers.get(b"x-request-id", b"").decode("latin-1")),
+            user_agent=headers.get(b"user-agent", b"").decode("latin-1")[:MAX_USER_AGENT],
+            asked=asked,
+            source=network_of((scope.get("client") or ("", 0))[0]),
+        )
+    )
 
 
 def _refusal(

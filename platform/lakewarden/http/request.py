@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from lakewarden import backends, config
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
+from lakewarden.http.bridge import MEMORY
 from lakewarden.http.codings import unpacked
 from lakewarden.ids import new_id_text
 
@@ -50,6 +51,7 @@ class ApiRequest:
                 request.body,
                 request.headers.get("content-encoding", ""),
                 limit=config.current().server.max_body_bytes,
+                grow=request.META[MEMORY].grow,
             ),
             base_uri=base_uri(request),
         )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from lakewarden.http.header_limit import MAX_HEADER_BYTES, BoundedHeaders
+from lakewarden.http.connection import MAX_HEADER_BYTES, BoundedConnection
 
 
 async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -28,7 +28,7 @@ async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(echo, http=BoundedHeaders, lifespan="off", log_config=None)
+    config = uvicorn.Config(echo, http=BoundedConnection, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()

@@ -1,0 +1,55 @@
+"""Sends answers no faster than clients read them, and knows how much of them is unread; for asgi.py."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from lakewarden.errors import Unavailable
+from lakewarden.hot.routes import Answer
+from lakewarden.http.bodies import IncomingBody
+from lakewarden.http.shares import Shares
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_PIECE: Final = 128 * 1024  # bytes: what the transport keeps of an answer at most
+
+
+class Unread:
+    """The large answers that clients have not read yet, by caller."""
+
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+
+    @property
+    def is_any(self) -> bool:
+        return self._shares.taken > 0
+
+    def ensure_room(self, caller: str) -> None:
+        """Raises Unavailable while answers that wait for this caller, or for all, take too much memory."""
+        if not self._shares.has_room(caller):
+            raise Unavailable(
+                f"The request was not begun: {self._shares.taken} bytes of answers wait to be read, "
+                f"{self._shares.held_by(caller)} of them are yours"
+            )
+
+    async def send(self, send: Send, answer: Answer, *, body: IncomingBody, caller: Callable[[], str]) -> None:
+        """Send it; `caller` is asked for whom a large one is. A body that is still coming is read out first."""
+        status, headers, content = answer
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if len(content) > _PIECE:
+            await self._send_large(send, content, caller())
+        elif body.is_complete or body.is_late:
+            await send({"type": "http.response.body", "body": content})
+        else:
+            await send({"type": "http.response.body", "body": content, "more_body": True})
+            await body.discard()
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _send_large(self, send: Send, content: bytes, caller: str) -> None:
+        self._shares.force(caller, len(content))
+        try:
+            view = memoryview(content)
+            for start in range(0, len(content), _PIECE):
+                await send({"type": "http.response.body", "body": view[start : start + _PIECE], "more_body": True})
+            await send({"type": "http.response.body", "body": b""})  # when the client has read nearly all
+        finally:
+            self._shares.give_back(caller, len(content))

@@ -1,0 +1,123 @@
+"""Reads request bodies within bounds of size, time and memory; for asgi.py."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final
+
+from lakewarden.config import ServerConfig
+from lakewarden.errors import PayloadTooLarge, RequestTimedOut, Unavailable
+from lakewarden.http.shares import Shares
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+_LINGER_S: Final = 5.0
+
+
+class BodyMemory:
+    """What one request's body takes of the memory for bodies, compressed and not; released when it is answered."""
+
+    def __init__(self, shares: Shares, caller: str) -> None:
+        self._shares = shares
+        self._caller = caller
+        self._taken = 0
+
+    def grow(self, size: int) -> None:
+        """Take `size` bytes more. Raises Unavailable when there are none."""
+        if size > 0 and not self._shares.take(self._caller, size):
+            raise Unavailable(
+                f"The request was not begun: bodies of requests in progress take {self._shares.taken} bytes already, "
+                f"{self._shares.held_by(self._caller)} of them are yours, and {size} more are not to be had now"
+            )
+        self._taken += max(size, 0)
+
+    def release(self) -> None:
+        if self._taken:
+            self._shares.give_back(self._caller, self._taken)
+            self._taken = 0
+
+
+class IncomingBody:
+    """A body that is read as far as it is wanted. `is_complete`: all of it has come."""
+
+    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], limits: ServerConfig) -> None:
+        length = headers.get(b"content-length")
+        self.announced = int(length) if length is not None else None  # the parser has checked it
+        self.is_complete = False
+        self.size = 0
+        self.is_late = False
+        self._is_timed = bool(self.announced) or b"transfer-encoding" in headers
+        self._receive = receive
+        self._limits = limits
+        self._parts: list[bytes] = []
+        self._began = 0.0
+
+    def ensure_allowed(self) -> None:
+        """Raises PayloadTooLarge when it says itself that it is too large."""
+        if self.announced is not None and self.announced > self._limits.max_body_bytes:
+            raise self.too_large(self._limits.max_body_bytes)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may be read for anybody, as far as it says."""
+        return max(self.announced or 0, self.size) <= self._limits.small_body_bytes
+
+    async def read_small(self) -> None:
+        """Read until it is complete, or larger than small."""
+        while not self.is_complete and self.size <= self._limits.small_body_bytes:
+            await self._read()
+
+    async def read(self, memory: BodyMemory) -> None:
+        """Read all of it, in `memory`.
+
+        Raises PayloadTooLarge, RequestTimedOut, Unavailable (no memory), ConnectionAbortedError (it ends too early).
+        """
+        reserved = 0
+        while True:
+            if self.size > self._limits.max_body_bytes:
+                raise self.too_large(self._limits.max_body_bytes)
+            memory.grow(max(self.announced or 0, self.size) - reserved)
+            reserved = max(self.announced or 0, self.size)
+            if self.is_complete:
+                return
+            await self._read()
+
+    def content(self) -> bytes:
+        """What was read; it is not kept here."""
+        parts, self._parts = self._parts, []
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def discard(self) -> None:
+        """Let a client that is still sending send on for a while: closed at once, it would not see its answer."""
+        self._parts = []
+        try:
+            async with asyncio.timeout(_LINGER_S):
+                while not self.is_complete and self.size <= self._limits.max_body_bytes:
+                    await self._part()
+        except (TimeoutError, ConnectionAbortedError):
+            return
+
+    async def _read(self) -> None:
+        if not self._is_timed:
+            self._parts.append(await self._part())
+            return
+        self._began = self._began or asyncio.get_running_loop().time()
+        allowed = self._limits.body_timeout_s + self.size / self._limits.min_bytes_per_s
+        try:
+            async with asyncio.timeout_at(self._began + allowed):
+                self._parts.append(await self._part())
+        except TimeoutError:
+            self.is_late = True
+            raise RequestTimedOut(f"Only {self.size} bytes of the request's body came within {allowed:.0f} s") from None
+
+    async def _part(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionAbortedError
+        part: bytes = message.get("body", b"")
+        self.size += len(part)
+        self.is_complete = not message.get("more_body")
+        return part
+
+    @staticmethod
+    def too_large(limit: int) -> PayloadTooLarge:
+        return PayloadTooLarge(f"The request body is larger than {limit} bytes")

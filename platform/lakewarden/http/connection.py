@@ -1,0 +1,151 @@
+"""One HTTP connection with bounds: on its headers, its time, what it leaves unread, and how many there are.
+
+uvicorn's protocol has none of these. `lakewarden.serving` calls `sweep` of each connection once a second.
+"""
+
+from asyncio import BaseTransport
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from lakewarden import config
+from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
+from lakewarden.http.refusal import CLOSE, last_words, refusal
+from lakewarden.ids import new_id_text
+
+MAX_HEADER_BYTES: Final = 64 * 1024
+"""A token may take 16 KiB of it."""
+MAX_HEADERS: Final = 200
+MAX_PIPELINED: Final = 32
+"""Requests that may be sent on a connection before the first of them is answered."""
+SPARE: Final = 32
+"""Connections beyond the limit that are asked for health only: a full house is not a dead one."""
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """Answers 431 (RFC 6585, section 5) to a head past the limits, 408 to one that does not end, and closes then."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 uvicorn's
+        super().__init__(*arguments, **options)
+        self._limits = config.current().server
+        self._opened = self.loop.time()
+        self._unparsed = 0
+        """Bytes since the parser last handed something on: of a head, of a trailer, of a chunk's extension."""
+        self._error: LakewardenError | None = None
+        self._head_since: float | None = None
+        self._unread_since: float | None = None
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn narrows it
+        if len(self.connections) > self._limits.max_connections:
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        self._unparsed += len(data)
+        super().data_received(data)
+        if self._unparsed > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self._refuse(_too_large())
+
+    def on_headers_complete(self) -> None:
+        unparsed, self._unparsed, self._head_since = self._unparsed, 0, None
+        if len(self.headers) > MAX_HEADERS or (unparsed > MAX_HEADER_BYTES and self._head_bytes() > MAX_HEADER_BYTES):
+            self._error = _too_large()
+        elif len(self.pipeline) >= MAX_PIPELINED:
+            self._error = BadRequest(f"More than {MAX_PIPELINED} requests were sent before the first was answered")
+        if self._error is not None:
+            raise httptools.HttpParserError  # uvicorn calls `send_400_response`
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unparsed = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(self._error or BadRequest(msg))
+
+    def resume_writing(self) -> None:
+        self._unread_since = None
+        super().resume_writing()
+
+    def sweep(self, now: float) -> None:
+        """End the connection if it has kept us waiting for too long; `now` is the loop's time."""
+        is_over = self.transport.is_closing() or not self._is_busy()
+        if self.transport.get_write_buffer_size() and (is_over or self.flow.write_paused):
+            self._unread_since = self._unread_since or now
+            if now - self._unread_since >= self._limits.write_timeout_s:
+                self.transport.abort()
+            return
+        self._unread_since = None
+        if not is_over or self.timeout_keep_alive_task is not None or self.transport.is_closing():
+            return
+        self._head_since = self._head_since or now
+        if now - self._head_since < self._limits.header_timeout_s:
+            return
+        if self._unparsed:
+            timeout = f"{self._limits.header_timeout_s:g} s"
+            self._refuse(RequestTimedOut(f"The request's headers did not come within {timeout}"))
+        else:
+            self.transport.close()
+
+    def _is_busy(self) -> bool:
+        """Whether a request is in progress."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _refuse(self, error: LakewardenError) -> None:
+        if self._is_busy():
+            self.transport.abort()  # what is written now would pass for the answer to that request
+            return
+        self.transport.write(last_words(error))
+        self.transport.close()
+
+    def _make_room(self) -> None:
+        """Close one that is idle; if all are busy, this one is asked for health only."""
+        others = [each for each in self.connections if isinstance(each, BoundedConnection) and each is not self]
+        idle = min((each for each in others if each.is_idle()), key=lambda each: each.merit(), default=None)
+        if idle is not None:
+            idle.transport.abort()
+        elif len(self.connections) > self._limits.max_connections + SPARE:
+            self._refuse(self._is_full())
+        else:
+            self.app = self._only_health(self.app)
+
+    def is_idle(self) -> bool:
+        return not self._is_busy() and not self.transport.is_closing()
+
+    def merit(self) -> tuple[bool, float]:
+        """Those that never sent a request go first, then those that have been open for longest."""
+        return self.cycle is not None, self._opened
+
+    def _is_full(self) -> LakewardenError:
+        return Unavailable(f"The server has {self._limits.max_connections} connections already, and all are in use")
+
+    def _only_health(self, application: Application) -> Application:
+        async def answer(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 ASGI's
+            if scope["path"].startswith("/health"):
+                await application(scope, receive, send)
+                return
+            status, headers, content = refusal(self._is_full(), new_id_text())
+            await send({"type": "http.response.start", "status": status, "headers": [*headers, CLOSE]})
+            await send({"type": "http.response.body", "body": content})
+
+        return answer
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade (h2c, websocket) may be asked for by anybody; it is not taken, and no reason for a warning."""
+
+
+def _too_large() -> HeadersTooLarge:
+    return HeadersTooLarge(
+        f"The request's headers are larger than {MAX_HEADER_BYTES} bytes, or more than {MAX_HEADERS}"
+    )

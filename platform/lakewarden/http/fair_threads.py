@@ -1,0 +1,90 @@
+"""Threads with a bounded queue, shared fairly among callers: nobody's requests can take all threads or all places."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from lakewarden.errors import Unavailable
+from lakewarden.http.shares import Shares
+
+T = TypeVar("T")
+
+
+class FairThreads:
+    """Used on the event loop only. Callers that wait are served in turn, whoever of them waits with many requests."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        threads: int,
+        queue: int,
+        percent: int,
+        patience_s: float,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
+        """`percent` is what one caller may take of the threads and of the queue; `prepare` is done by each thread."""
+        self.executor = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=prepare)
+        self._running = Shares(threads, percent=percent)
+        self._places = Shares(queue, percent=percent)
+        self._patience_s = patience_s
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    async def run(self, caller: str, work: Callable[..., T], *arguments: object) -> T:
+        """What `work(*arguments)` returns, in a thread. Raises Unavailable, without having begun, when there is no
+        place to wait, or no thread in time.
+        """
+        if not self._running.take(caller):
+            await self._turn(caller)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.executor, work, *arguments)
+        finally:
+            self._running.give_back(caller)
+            self._call_next()
+
+    async def _turn(self, caller: str) -> None:
+        """Wait until a thread is taken for the caller."""
+        if not self._places.take(caller):
+            raise self._refusal(caller)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(turn)
+        try:
+            await asyncio.wait({turn}, timeout=self._patience_s)
+        finally:
+            self._places.give_back(caller)
+            if not turn.done():
+                self._withdraw(caller, turn)
+        if not turn.done():
+            raise Unavailable(
+                f"The request was not begun: it waited for {self._patience_s:g} s, and nothing became free for it"
+            )
+
+    def _withdraw(self, caller: str, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting[caller]
+        turns.remove(turn)
+        if not turns:
+            del self._waiting[caller]
+
+    def _call_next(self) -> None:
+        while self._waiting and self._call_one():
+            pass
+
+    def _call_one(self) -> bool:
+        for caller, turns in self._waiting.items():
+            if self._running.take(caller):
+                turns.popleft().set_result(None)
+                if turns:
+                    self._waiting.move_to_end(caller)
+                else:
+                    del self._waiting[caller]
+                return True
+        return False
+
+    def _refusal(self, caller: str) -> Unavailable:
+        own = self._running.held_by(caller) + self._places.held_by(caller)
+        return Unavailable(
+            "The request was not begun: the server has as many requests as it can hold "
+            f"({self._running.taken} in progress, {self._places.taken} waiting; {own} of them are yours)"
+        )
