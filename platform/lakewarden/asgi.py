@@ -16,7 +16,7 @@ django.setup()
 
 from lakewarden import backends, config  # noqa: E402 after setup
 from lakewarden.audit import refusals  # noqa: E402 after setup
-from lakewarden.errors import LakewardenError, Unavailable  # noqa: E402 after setup
+from lakewarden.errors import LakewardenError, PayloadTooLarge, Unavailable  # noqa: E402 after setup
 from lakewarden.hot import connections  # noqa: E402 after setup
 from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
 from lakewarden.http import health  # noqa: E402 after setup
@@ -108,7 +108,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         return  # there is nobody to answer, and what came is not what was meant
     except LakewardenError as error:
         answer = refusal(error, clean_request_id(request.headers.get(b"x-request-id", b"").decode("latin-1")))
-        if not request.body.is_complete:
+        if not request.body.is_complete or isinstance(error, PayloadTooLarge):
             answer[1].append(CLOSE)
     _complete(request, answer)
     await _unread.send(send, answer, body=request.body, caller=request.key)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.handlers.wsgi import WSGIHandler
 
+from lakewarden.database import begin_request
 from lakewarden.hot.routes import Answer
 from lakewarden.http.bodies import BodyMemory
 
@@ -20,6 +21,7 @@ class Bridge:
         self._handler = WSGIHandler()
 
     def call(self, scope: Scope, body: bytes, memory: BodyMemory) -> Answer:
+        begin_request()  # what this thread's last request committed says nothing about one that fails at its start
         status = 500
         headers: list[tuple[bytes, bytes]] = []
 
