@@ -75,12 +75,6 @@ def working() -> Budget:
     return Budget(config.current().server.max_working_bytes)
 
 
-@cache
-def sending() -> Budget:
-    """Large answers that are on their way to clients."""
-    return Budget(config.current().server.max_sending_bytes)
-
-
 _held: ContextVar[dict[object, int] | None] = ContextVar("held", default=None)
 
 
