@@ -8,26 +8,46 @@ from django.utils import timezone
 
 from catalog.iceberg import wire
 from catalog.models import MetricsReport, Tabular
+from lakewarden import config
 from lakewarden.authz.interface import Granted
-from lakewarden.errors import BadRequest, NoSuchTable
+from lakewarden.errors import BadRequest, NoSuchTable, PayloadTooLarge
 from lakewarden.paging import Page
+from lakewarden.retention import forget
+from lakewarden.usage.budgets import spend
 from tenants.models import Warehouse
 
 DEFAULT_PAGE_SIZE = 100
-_BATCH = 1000
+_TYPES = ("scan-report", "commit-report")
+_ROW = 200  # bytes that a report takes beside itself
+_BUDGET = "metrics-reports"
 
 
 def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
-    """Store one report as it came; raises BadRequest for what the database cannot keep."""
+    """Store one report as it came, unless the caller's or the warehouse's budget of the day is spent.
+
+    Raises PayloadTooLarge, and BadRequest for what is not a report, or what the database cannot keep.
+    """
+    limits = config.current().catalog
+    if len(body) > limits.metrics_report_bytes:
+        raise PayloadTooLarge(
+            f"The metrics report has {len(body)} bytes: at most {limits.metrics_report_bytes} are allowed "
+            "(catalog.metrics_report_bytes)"
+        )
+    if report_type not in _TYPES:
+        raise BadRequest(f"Invalid report-type {report_type[:80]!r}: {' or '.join(_TYPES)} is expected")
     wire.check_text(body, "Invalid metrics report: it")
     if b"\\u0000" in body:
         raise BadRequest("Invalid metrics report: the character U+0000 cannot be kept")
-    MetricsReport.objects.create(
-        tabular=granted.target,
-        actor=granted.context.actor.id,
-        report_type=report_type,
-        report=wire.value(body, "Invalid metrics report: it"),
-    )
+    report, actor, cost = wire.value(body, "Invalid metrics report: it"), granted.context.actor.id, len(body) + _ROW
+    warehouse = str(granted.target.warehouse_id)
+    # the caller's own first: what they have too much is not taken from the others
+    for spender, limit in (
+        (f"{warehouse} {actor}", limits.metrics_bytes_of_one_caller),
+        (warehouse, limits.metrics_bytes_of_warehouse),
+    ):
+        if not spend(_BUDGET, spender, amount=cost, limit=limit, period="day"):
+            return
+    MetricsReport.objects.create(tabular=granted.target, actor=actor, report_type=report_type, report=report)
 
 
 def table_id(warehouse: Granted[Warehouse], name: str) -> UUID:
@@ -79,12 +99,9 @@ def _position(key: str) -> tuple[datetime, int]:
 
 def forget_expired(*, older_than: timedelta) -> int:
     """Remove the reports that are older, in the order of their arrival; returns how many went."""
-    border = timezone.now() - older_than
-    removed = 0
-    while True:
-        oldest = list(MetricsReport.objects.order_by("id").values_list("id", "received_at")[:_BATCH])
-        expired = [identifier for identifier, received_at in oldest if received_at < border]
-        MetricsReport.objects.filter(id__in=expired).delete()
-        removed += len(expired)
-        if len(expired) < _BATCH:
-            return removed
+    return forget(
+        "metrics_report",
+        first="id",
+        expired="received_at < %(border)s",
+        parameters={"border": timezone.now() - older_than},
+    )

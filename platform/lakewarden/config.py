@@ -357,6 +357,18 @@ class CatalogConfig(Section):
     max_property_value_bytes: int = Field(
         256 * 1024, ge=4096, description="Longest value of a property, in bytes of UTF-8."
     )
+    metrics_report_bytes: int = Field(
+        64 * 1024, ge=1024, description="Largest scan or commit report of an engine, in bytes; a larger one gets 413."
+    )
+    metrics_bytes_of_one_caller: int = Field(
+        32 * 1024 * 1024,
+        ge=1024,
+        description="Bytes of reports that are kept of one caller in a warehouse and a day (UTC); what comes beyond it "
+        "is answered (204), counted and not kept.",
+    )
+    metrics_bytes_of_warehouse: int = Field(
+        512 * 1024 * 1024, ge=1024, description="The same for all callers of a warehouse together."
+    )
     statistics_retention_days: int = Field(
         90, ge=1, le=36500, description="Days for which a warehouse's hourly numbers of tables and views are kept."
     )
@@ -425,6 +437,39 @@ class UsageConfig(Section):
     flush_interval_s: int = Field(
         30, ge=1, le=3600, description="Seconds after which the counts of calls are written to the database."
     )
+    retention_days: int = Field(
+        90, ge=1, le=36500, description="Days for which the hourly counts of calls (`endpoint-statistics`) are kept."
+    )
+
+
+class EventsConfig(Section):
+    """The outbox: events of changes, kept until they are delivered, and for a while where nobody asks for them."""
+
+    retention_days: int = Field(
+        7, ge=1, le=36500, description="Days for which events are kept that every enabled sink has had."
+    )
+    max_rows: int = Field(
+        1_000_000,
+        ge=1000,
+        description="Most such events that are kept; beyond it the oldest go before their time.",
+    )
+
+
+class IdempotencyConfig(Section):
+    """What is remembered by `Idempotency-Key`. Changes are always: with the change itself, for 35 minutes."""
+
+    refusals_per_hour: int = Field(
+        1000,
+        ge=0,
+        description="Refusals (400, 406, 409, 422) of one caller's authorized requests that are remembered in an hour; "
+        "beyond it a repeated request is judged anew.",
+    )
+    max_answer_bytes: int = Field(
+        16 * 1024,
+        ge=1024,
+        description="Largest answer of the management API that is remembered; a request with a larger one is never "
+        "carried out twice either, but its answer cannot be repeated.",
+    )
 
 
 class AuditConfig(Section):
@@ -490,6 +535,8 @@ class Config(Section):
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
     worker: WorkerConfig = Field(default_factory=WorkerConfig)
     usage: UsageConfig = Field(default_factory=UsageConfig)
+    events: EventsConfig = Field(default_factory=EventsConfig)
+    idempotency: IdempotencyConfig = Field(default_factory=IdempotencyConfig)
     audit: AuditConfig = Field(default_factory=AuditConfig)
     log: LogConfig = Field(default_factory=LogConfig)
 

@@ -1,9 +1,24 @@
 """Nobody fills a table by asking: what a caller's requests leave behind is gathered, bounded, and goes in time."""
 
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from catalog.models import MetricsReport
+from lakewarden import config
 from lakewarden.audit import refusals
 from lakewarden.audit.decisions import DECISIONS
 from lakewarden.audit.models import AuditEntry
 from lakewarden.audit.refusals import PENDING
+from lakewarden.config import EventsConfig
+from lakewarden.events import upkeep as events
+from lakewarden.events.models import EventSink, OutboxEvent
+from lakewarden.idempotency.models import IdempotencyRecord
+from lakewarden.usage import upkeep as usage
+from lakewarden.usage.models import EndpointCalls, Spending
+from tenants.models.project import DEFAULT_PROJECT_ID
 from tests.integration.catalog.lake import Lake
 
 
@@ -46,3 +61,109 @@ def test_refusals_of_everything_at_once_end_in_one_row_that_counts_them(lake: La
     refusals.flush()
     rows = AuditEntry.objects.filter(actor="oidc~outsider")
     assert (rows.filter(outcome="denied").count(), rows.get(outcome="lost").count) == (100, 10)
+
+
+def _limited(monkeypatch: pytest.MonkeyPatch, section: str, **limits: int) -> None:
+    now = config.current()
+    changed = {section: getattr(now, section).model_copy(update=limits)}
+    monkeypatch.setattr(config, "current", lambda: now.model_copy(update=changed))
+
+
+def test_a_report_as_large_as_a_request_is_refused_by_name_of_the_limit(lake: Lake, reader: Lake) -> None:
+    """Rights: select on `sales.orders`."""
+    report = {"report-type": "scan-report", "filter": "x" * 5_000_000}
+    refused = reader.client.post(reader.table("orders", "metrics"), report)
+    assert refused.status == 413
+    assert "at most 65536 are allowed (catalog.metrics_report_bytes)" in refused.message()
+    unknown = reader.client.post(reader.table("orders", "metrics"), {"report-type": "diary"})
+    assert "scan-report or commit-report is expected" in unknown.message()
+    assert not MetricsReport.objects.exists()
+
+
+def test_reports_without_end_cost_only_who_sends_them(
+    lake: Lake, reader: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights: select on `sales.orders`."""
+    _limited(monkeypatch, "catalog", metrics_bytes_of_one_caller=100_000)
+    report = {"report-type": "scan-report", "filter": "x" * 40_000}
+    for _ in range(20):
+        assert reader.client.post(reader.table("orders", "metrics"), report).status == 204
+    assert lake.client.post(lake.table("orders", "metrics"), report).status == 204
+    kept = list(MetricsReport.objects.values_list("actor", flat=True))
+    assert sorted(kept) == ["oidc~engine", "oidc~reader", "oidc~reader"]
+    assert Spending.objects.get(spender__endswith="oidc~reader").refused == 18
+
+
+def test_a_warehouse_keeps_no_more_reports_than_its_own_bound(
+    lake: Lake, reader: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights: select on `sales.orders`, for several callers."""
+    _limited(monkeypatch, "catalog", metrics_bytes_of_warehouse=100_000)
+    report = {"report-type": "scan-report", "filter": "x" * 40_000}
+    for caller in (reader, lake, reader, lake):
+        assert caller.client.post(caller.table("orders", "metrics"), report).status == 204
+    assert MetricsReport.objects.count() == 2
+
+
+def test_requests_that_were_not_authorized_leave_no_key(lake: Lake, outsider: Lake) -> None:
+    """Rights: create on `outside`."""
+    client = outsider.client
+    for number in range(20):
+        key = {"idempotency-key": str(uuid.uuid4())}
+        assert client.as_user("expired").post(outsider.path("namespaces"), {}, headers=key).status == 401
+        assert client.post(outsider.path("namespaces"), {"namespace": 7, "n": number}, headers=key).status == 400
+        assert client.post(outsider.path("namespaces"), {"namespace": ["mine"]}, headers=key).status in {403, 404}
+        assert client.delete(outsider.namespace("sales"), headers=key).status == 404
+        assert client.post(outsider.table("t" * 3000), {"requirements": 1, "updates": []}, headers=key).status == 400
+    assert not IdempotencyRecord.objects.exists()
+
+
+def test_refusals_of_authorized_requests_are_remembered_up_to_a_number(
+    lake: Lake, outsider: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights: create on `outside`."""
+    _limited(monkeypatch, "idempotency", refusals_per_hour=5)
+    assert outsider.create_table("mine", within="outside").status == 200
+    for _ in range(9):
+        key = {"idempotency-key": str(uuid.uuid4())}
+        body = {"name": "mine", "schema": {"type": "struct", "fields": []}}
+        refused = [outsider.client.post(outsider.namespace("outside", "tables"), body, headers=key) for _ in range(2)]
+        assert [each.status for each in refused] == [409, 409]
+    assert IdempotencyRecord.objects.filter(refusal_status=409).count() == 5
+
+
+def test_the_outbox_empties_itself(lake: Lake, outsider: Lake) -> None:
+    """Rights: create on `outside`."""
+    for number in range(30):
+        assert outsider.create_table(f"t{number}", within="outside").status == 200
+    OutboxEvent.objects.update(created_at=timezone.now() - timedelta(days=8))
+    assert outsider.create_table("last", within="outside").status == 200
+    sink = EventSink.objects.create(name="kafka", delivered=0)
+    assert events.forget_expired(EventsConfig()) == 0  # a sink has not had them
+    third = OutboxEvent.objects.order_by("sequence")[2].sequence
+    EventSink.objects.filter(name="kafka").update(delivered=third)
+    assert events.forget_expired(EventsConfig()) == 3
+    sink.delete()
+    assert events.forget_events(0) >= 29
+    assert [event.type for event in OutboxEvent.objects.all()] == ["createTable"]
+
+
+def test_the_outbox_keeps_no_more_than_its_number(lake: Lake) -> None:
+    """Rights: create on the warehouse."""
+    for number in range(40):
+        assert lake.create_namespace(f"n{number}").status == 200
+    events.forget_expired(EventsConfig.model_construct(retention_days=7, max_rows=10))
+    assert OutboxEvent.objects.count() == 10
+    assert OutboxEvent.objects.latest("sequence").data["namespace"] == ["n39"]
+
+
+def test_counts_of_calls_and_budgets_go_in_time(lake: Lake, reader: Lake) -> None:
+    """Rights: select on `sales.orders`."""
+    old, recent = timezone.now() - timedelta(days=91), timezone.now() - timedelta(days=89)
+    for hour in (old, recent):
+        EndpointCalls.objects.create(
+            project_id=DEFAULT_PROJECT_ID, hour=hour, route="GET /x", status=200, count=1, created_at=hour
+        )
+        Spending.objects.create(budget="b", spender="s", period=hour, asked=1)
+    assert usage.forget_usage(0) == 2
+    assert (EndpointCalls.objects.get().hour, Spending.objects.get().period) == (recent, recent)

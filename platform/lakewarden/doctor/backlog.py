@@ -1,4 +1,4 @@
-"""Work that waits: is a worker alive, what is queued, how many events are undelivered; for database.py."""
+"""Work that waits: is a worker alive, what is queued; for database.py."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,13 +9,11 @@ import psycopg
 from lakewarden.doctor.findings import Finding, ok, warn
 
 ALIVE_S = 60  # a worker gives a sign of life every ten seconds
-MANY_EVENTS = 100_000
 
 
 def examine(connection: psycopg.Connection) -> Iterator[Finding]:
     yield _worker(connection)
     yield from _failed_jobs(connection)
-    yield _outbox(connection)
 
 
 def _worker(connection: psycopg.Connection) -> Finding:
@@ -41,21 +39,8 @@ def _failed_jobs(connection: psycopg.Connection) -> Iterator[Finding]:
         )
 
 
-def _outbox(connection: psycopg.Connection) -> Finding:
-    waiting = _count(
-        connection, "select count(*) from (select 1 from outbox_event limit %s) as counted", MANY_EVENTS + 1
-    )
-    if waiting <= MANY_EVENTS:
-        return ok("outbox", f"{waiting} events are kept for delivery")
-    return warn(
-        "outbox",
-        f"more than {MANY_EVENTS} events are kept for delivery",
-        fix="see that the database has room: events stay until they are delivered",
-    )
-
-
-def _count(connection: psycopg.Connection, query: LiteralString, *values: int) -> int:
-    row = connection.execute(query, values).fetchone()
+def _count(connection: psycopg.Connection, query: LiteralString) -> int:
+    row = connection.execute(query).fetchone()
     return int(row[0]) if row else 0
 
 

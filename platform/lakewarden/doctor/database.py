@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 
 from lakewarden.config import Config
-from lakewarden.doctor import backlog, schema, warehouses
+from lakewarden.doctor import backlog, growth, schema, warehouses
 from lakewarden.doctor.findings import Finding, State, fail, ok
 
 OLDEST = 15  # PostgreSQL's major version
@@ -38,7 +38,7 @@ def examine(settings: Config) -> Iterator[Finding]:
         return
     with connection:
         try:
-            yield from _reached(connection, place)
+            yield from _reached(connection, place, settings)
         except psycopg.Error as error:
             yield fail(
                 "database",
@@ -88,7 +88,7 @@ def _without_password(text: str, url: str) -> str:
     return text
 
 
-def _reached(connection: psycopg.Connection, place: str) -> Iterator[Finding]:
+def _reached(connection: psycopg.Connection, place: str, settings: Config) -> Iterator[Finding]:
     version = connection.info.server_version // 10_000
     if version < OLDEST:
         yield fail(
@@ -104,3 +104,4 @@ def _reached(connection: psycopg.Connection, place: str) -> Iterator[Finding]:
         yield schema.bootstrap(connection)
         yield from warehouses.examine(connection)
         yield from backlog.examine(connection)
+        yield from growth.examine(connection, settings)

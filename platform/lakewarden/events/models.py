@@ -20,3 +20,16 @@ class OutboxEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type} {self.object_type} {self.object_id}"
+
+
+class EventSink(models.Model):
+    """One enabled sink of the events and how far it has come: what it has not had is kept, however old it is."""
+
+    name = models.TextField(primary_key=True)
+    delivered = models.BigIntegerField(default=0, help_text="The sequence up to which all events were delivered.")
+
+    class Meta:
+        db_table = "event_sink"
+
+    def __str__(self) -> str:
+        return f"{self.name} up to {self.delivered}"

@@ -13,10 +13,13 @@ from typing import Any
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
+from lakewarden import config
 from lakewarden.context import IdempotencyKey, RequestContext
 from lakewarden.errors import BadRequest, Conflict
 from lakewarden.idempotency.models import IdempotencyRecord
 from lakewarden.prepared import fetch
+from lakewarden.retention import forget
+from lakewarden.usage.budgets import spend
 
 LIFETIME = timedelta(minutes=30)
 LIFETIME_ISO = "PT30M"
@@ -80,14 +83,23 @@ def remember(context: RequestContext, *, object_type: str, object_id: str, data:
 
 
 def remember_refusal(context: RequestContext, *, status: int, body: bytes) -> None:
-    """Raises RepeatedRequest when an earlier request had the key."""
-    _insert(context, refusal_status=status, refusal_body=body.decode())
+    """Remember a refusal of a request that was authorized, while the caller's budget of the hour lasts.
+
+    Raises RepeatedRequest when an earlier request had the key.
+    """
+    if not context.trail.allowed or context.trail.refused:
+        return
+    limit = config.current().idempotency.refusals_per_hour
+    if spend("remembered-refusals", context.actor.id, amount=1, limit=limit, period="hour"):
+        _insert(context, refusal_status=status, refusal_body=body.decode())
 
 
 def forget_expired() -> int:
     """Remove what no client may ask for any more; returns how many went."""
-    removed, _ = IdempotencyRecord.objects.filter(created_at__lt=timezone.now() - LIFETIME - GRACE).delete()
-    return removed
+    border = timezone.now() - LIFETIME - GRACE
+    return forget(
+        "idempotency_record", first="created_at", expired="created_at < %(border)s", parameters={"border": border}
+    )
 
 
 def _insert(

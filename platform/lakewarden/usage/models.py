@@ -1,4 +1,4 @@
-"""How often each route was called in each project, hour by hour; hours without a call have no row."""
+"""What callers do and use: calls of each route by the hour, and how much of a budget each caller has spent."""
 
 from django.db import models
 
@@ -24,6 +24,24 @@ class EndpointCalls(models.Model):
                 nulls_distinct=False,
             )
         ]
+        indexes = [models.Index(fields=["hour"], name="endpoint_calls_hour")]
 
     def __str__(self) -> str:
         return f"{self.route} {self.status}: {self.count} times from {self.hour}"
+
+
+class Spending(models.Model):
+    """How much of a budget was asked for in a period that began at `period`; more than its limit was not given."""
+
+    budget = models.TextField()
+    spender = models.TextField()
+    period = models.DateTimeField()
+    asked = models.BigIntegerField(help_text="All that was asked for, refused or not.")
+    refused = models.BigIntegerField(default=0, help_text="How often it was too much.")
+
+    class Meta:
+        db_table = "spending"
+        constraints = [models.UniqueConstraint(fields=["period", "budget", "spender"], name="spending_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.spender}: {self.asked} of {self.budget} from {self.period}"

@@ -46,13 +46,13 @@ def test_reports_go_with_their_table(lake: Lake) -> None:
         b"[]",
         b"{}",
         b'{"report-type": 7}',
-        b'{"report-type": "a", "b": NaN}',
-        b'{"report-type": "a", "b": 1e999}',
-        b'{"report-type": "a", "b": "\xff"}',
-        b'{"report-type": "a", "b": "\\ud800"}',
-        b'{"report-type": "a\\u0000"}',
-        b'{"report-type": "a", "b": ' + b"[" * 900 + b"]" * 900 + b"}",
-        b'{"report-type": "a", "b": ' + b"[" * 90000 + b"]" * 90000 + b"}",
+        b'{"report-type": "scan-report", "b": NaN}',
+        b'{"report-type": "scan-report", "b": 1e999}',
+        b'{"report-type": "scan-report", "b": "\xff"}',
+        b'{"report-type": "scan-report", "b": "\\ud800"}',
+        b'{"report-type": "scan-report\\u0000"}',
+        b'{"report-type": "scan-report", "b": ' + b"[" * 900 + b"]" * 900 + b"}",
+        b'{"report-type": "scan-report", "b": ' + b"[" * 90000 + b"]" * 90000 + b"}",
     ],
 )
 def test_what_is_no_report_is_refused(lake: Lake, body: bytes) -> None:
@@ -63,7 +63,7 @@ def test_what_is_no_report_is_refused(lake: Lake, body: bytes) -> None:
 
 def test_large_numbers_are_kept(lake: Lake) -> None:
     lake.create_table("orders")
-    body = b'{"report-type": "a", "b": 123456789012345678901234567890}'
+    body = b'{"report-type": "scan-report", "b": 123456789012345678901234567890}'
     assert lake.client.post(lake.table("orders", "metrics"), body=body).status == 204
     assert json.dumps(MetricsReport.objects.get().report["b"]) == "123456789012345678901234567890"
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from catalog.models import MetricsReport, Tabular
-from catalog.services import housekeeping, metrics
-from lakewarden import config
+from catalog.services import housekeeping
+from lakewarden import config, retention
 from lakewarden.config import CatalogConfig
 from lakewarden.idempotency import records
 from lakewarden.idempotency.models import IdempotencyRecord
@@ -127,7 +127,7 @@ def test_a_view_has_no_reports(lake: Lake) -> None:
 def test_reports_past_the_configured_days_are_forgotten(
     lake: Lake, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics, "_BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH", 2)
     settings = config.current().model_copy(update={"catalog": CatalogConfig(metrics_retention_days=7)})
     monkeypatch.setattr(config, "current", lambda: settings)
     send(lake, *(report(number) for number in range(6)))

@@ -33,9 +33,15 @@ def test_a_healthy_database_is_ok_but_for_the_worker(
         "bootstrap": State.OK,
         f"warehouse 'lake' ({warehouse.id})": State.OK,
         "worker": State.WARN,
+        "audit": State.OK,
         "outbox": State.OK,
+        "metrics reports": State.OK,
+        "endpoint statistics": State.OK,
+        "warehouse statistics": State.OK,
+        "idempotency keys": State.OK,
+        "budgets": State.OK,
     }
-    assert f"{OutboxEvent.objects.count()} events" in found["outbox"].sentence
+    assert f"{OutboxEvent.objects.count()} rows" in found["outbox"].sentence
 
 
 def test_nobody_has_bootstrapped(database_url: str, client: AsgiClient) -> None:
@@ -80,6 +86,27 @@ def test_a_dead_worker_a_living_one_and_failed_jobs(database_url: str, database:
     found = examined(database_url)
     assert (found["worker"].state, found["worker"].sentence) == (State.OK, "1 alive, 1 jobs wait or run")
     assert found["jobs"].state is State.WARN
+
+
+def test_what_should_be_gone_and_what_was_too_much_is_told(database_url: str, warehouse: Warehouse) -> None:
+    execute(database_url, "update outbox_event set created_at = now() - interval '9 days 1 minute'")
+    execute(
+        database_url,
+        "insert into spending (budget, spender, period, asked, refused) values ('metrics-reports', 'eve', now(), 9, 7)",
+    )
+    execute(
+        database_url,
+        "insert into audit_entry (at, actor, action, object_type, object_id, outcome, request_id, user_agent, details,"
+        " count) values (now(), 'x', 'loseRefusals', 'server', 'server', 'lost', '', '', '{}', 5)",
+    )
+    found = examined(database_url)
+    assert found["outbox"].state is State.WARN
+    assert "kept for 7 days (events.retention_days): older rows should be gone" in found["outbox"].sentence
+    assert "lakewarden work" in (found["outbox"].fix or "")
+    assert (
+        found["budget metrics-reports"].sentence == "7 requests of the last day were beyond it, most of them of 'eve'"
+    )
+    assert found["audit losses"].sentence.startswith("5 decisions and refusals")
 
 
 def test_a_warehouse_without_its_directory_or_with_a_strange_profile_fails(
