@@ -16,6 +16,7 @@ from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
 from lakewarden.paging import Page
+from management import repeating
 from management.shapes import Body
 from tenants import access
 
@@ -32,7 +33,8 @@ class ManagementView(APIView):
     """A subclass has one method for each HTTP method it serves, which reads `self.call` and answers with `Response`.
 
     A request's life: request id → the path's parts decoded → authentication → the method (parse, `access`, a service
-    verb, render) → errors rendered → compression. Errors of every kind are the same shape as the catalog's.
+    verb, render) → errors rendered → compression. Errors of every kind are the same shape as the catalog's. A mutation
+    with an `Idempotency-Key` goes through `repeating`.
     """
 
     # browsers' preflight and DRF's self-description are not served
@@ -57,7 +59,23 @@ class ManagementView(APIView):
         super().initial(request, *args, **kwargs)
         # DRF has no public name for Django's own request
         self.call = ApiRequest.of(request._request, self.identifier)  # noqa: SLF001
+        if self.call.method in repeating.MUTATING and repeating.HEADER in self.call.headers:
+            self._repeatable(self.call.method.lower())
         begin_request()
+
+    def _repeatable(self, name: str) -> None:
+        """Have DRF, which looks the method up next, call one that heeds the request's Idempotency-Key."""
+        method = getattr(type(self), name, type(self).http_method_not_allowed)
+
+        def handler(request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 DRF's signature
+            def run(call: ApiRequest) -> Response:
+                self.call = call
+                response: Response = method(self, request, *args, **kwargs)
+                return response
+
+            return repeating.once(self.call, run)
+
+        setattr(self, name, handler)
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002, ARG002 DRF's signature
         """JSON for everybody: what a client says it accepts is no reason to refuse it."""

@@ -6,9 +6,11 @@ from inspect import cleandoc
 from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import Direction
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import Direction, OpenApiParameter
 from rest_framework import serializers
 
+from management.repeating import MUTATING
 from management.schema_parts import COMPONENTS, ERROR, PATHS
 from management.shapes import Body, Shape
 
@@ -31,6 +33,14 @@ _NOUNS: Final = {
 _INNER: Final = {"namespace": "namespace", "table": "table", "view": "view", "task": "task", "task-queue": "task"}
 """Tags of what lies in a project or warehouse, by the part of the path that names it."""
 
+_KEY: Final = OpenApiParameter(
+    "Idempotency-Key",
+    OpenApiTypes.UUID,
+    OpenApiParameter.HEADER,
+    description="A UUID of the caller's choice: a request that is repeated with it within 30 minutes is carried out "
+    "once, and answered as the first one was.",
+)
+
 _VERBS: Final = {"GET": "Read", "POST": "Change", "PUT": "Replace", "DELETE": "Delete"}
 
 
@@ -49,6 +59,10 @@ class ManagementSchema(AutoSchema):
         for part in self._parts():
             words += ["by", *part.strip("{}").split("_")] if part.startswith("{") else part.split("-")
         return words[0] + "".join(word.capitalize() for word in words[1:])
+
+    def get_override_parameters(self) -> list[Any]:
+        parameters = super().get_override_parameters()
+        return [*parameters, _KEY] if self.method in MUTATING else parameters
 
     def get_description(self) -> str:  # type: ignore[override]  # the library, too, takes no path
         """The docstring of the method, else of the view itself; never the base's."""

@@ -18,7 +18,8 @@ from lakewarden.idempotency.records import Outcome, RepeatedRequest
 TERMINAL = {400, 406, 409, 422}
 """Refusals that stay so: asking again with the same key gives the same answer."""
 
-_REMEMBERED = 1000  # characters of a refusal's message that are told again
+REMEMBERED = 1000
+"""Characters of a refusal's message that are told again."""
 
 
 class RepeatableEndpoint(Endpoint, ABC):
@@ -39,7 +40,7 @@ class RepeatableEndpoint(Endpoint, ABC):
         except LakewardenError as error:
             if error.status in TERMINAL and not isinstance(error, RepeatedRequest):
                 with suppress(RepeatedRequest):
-                    body = json_response(error_body(error, error.message[:_REMEMBERED])).content
+                    body = json_response(error_body(error, error.message[:REMEMBERED])).content
                     records.remember_refusal(call.context, status=error.status, body=body)
                     raise
             # a request with the same key was quicker: what it did may be why this one failed

@@ -13,6 +13,8 @@ class IdempotencyRecord(models.Model):
     data = models.JSONField(default=dict)
     refusal_status = models.IntegerField(null=True, help_text="When the request was refused for good.")
     refusal_body = models.TextField(default="")
+    answer_status = models.SmallIntegerField(null=True, help_text="Of an answer that cannot be made from the state.")
+    answer_body = models.TextField(default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

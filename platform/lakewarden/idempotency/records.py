@@ -35,12 +35,16 @@ class RepeatedRequest(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`object_type` and `object_id` name what was changed; `refusal` is (status, body) of one refused for good."""
+    """`object_type` and `object_id` name what was changed; `refusal` is (status, body) of one refused for good.
+
+    `answer` is (status, body) of one that was carried out, where that is kept (the management API).
+    """
 
     object_type: str
     object_id: str
     data: dict[str, Any]
     refusal: tuple[int, bytes] | None
+    answer: tuple[int, bytes] | None = None
 
 
 def parse(value: str, *, project_id: str | None, method: str, path: str, body: bytes) -> IdempotencyKey:
@@ -73,7 +77,8 @@ def find(context: RequestContext) -> Outcome | None:
     if found.fingerprint != asked.fingerprint:
         raise BadRequest(f"The Idempotency-Key {asked.key} was used for another request: each needs a key of its own")
     refusal = (found.refusal_status, found.refusal_body.encode()) if found.refusal_status else None
-    return Outcome(found.object_type, found.object_id, found.data, refusal)
+    answer = (found.answer_status, found.answer_body.encode()) if found.answer_status else None
+    return Outcome(found.object_type, found.object_id, found.data, refusal, answer)
 
 
 def remember(context: RequestContext, *, object_type: str, object_id: str, data: dict[str, Any]) -> None:
@@ -92,6 +97,17 @@ def remember_refusal(context: RequestContext, *, status: int, body: bytes) -> No
     limit = config.current().idempotency.refusals_per_hour
     if spend("remembered-refusals", context.actor.id, amount=1, limit=limit, period="hour"):
         _insert(context, refusal_status=status, refusal_body=body.decode())
+
+
+def remember_answer(context: RequestContext, *, status: int, body: bytes) -> None:
+    """Keep what a change was answered with; a request that changed nothing has no row, and needs none.
+
+    An answer larger than `idempotency.max_answer_bytes` is not kept.
+    """
+    asked = context.idempotency
+    if asked is not None and len(body) <= config.current().idempotency.max_answer_bytes:
+        own = IdempotencyRecord.objects.filter(principal_id=context.actor.id, key=asked.key, attempt=asked.attempt)
+        own.update(answer_status=status, answer_body=body.decode())
 
 
 def forget_expired() -> int:
@@ -129,7 +145,7 @@ _INSERT = """
     on conflict (principal_id, key) do update
     set fingerprint = excluded.fingerprint, attempt = excluded.attempt, object_type = excluded.object_type,
         object_id = excluded.object_id, data = excluded.data, refusal_status = excluded.refusal_status,
-        refusal_body = excluded.refusal_body, created_at = excluded.created_at
+        refusal_body = excluded.refusal_body, created_at = excluded.created_at, answer_status = null, answer_body = ''
     where kept.attempt = excluded.attempt or kept.created_at < %s
     returning 1
 """

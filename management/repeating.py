@@ -1,0 +1,98 @@
+"""Carries a mutation out once for its `Idempotency-Key`, and answers it the same when it is repeated; for api.py.
+
+A repeated request is run again up to the change, which the key, taken by the first one, refuses and rolls back. So the
+view's own checks of rights decide whether its caller may still have the answer.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from rest_framework import status
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+
+from lakewarden.errors import CommitStateUnknown, Conflict, Forbidden, LakewardenError, NotAuthorized, NotFound
+from lakewarden.http.errors import error_body
+from lakewarden.http.repeatable import REMEMBERED, TERMINAL
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.responses import json_response
+from lakewarden.idempotency import records
+from lakewarden.idempotency.records import Outcome, RepeatedRequest
+
+MUTATING: Final = frozenset({"POST", "PUT", "DELETE"})
+HEADER: Final = "idempotency-key"
+
+_LOOKS: Final = 10
+_PAUSE_S: Final = 0.05  # between two looks for the answer of a request that is under way
+
+Run = Callable[[ApiRequest], Response]
+
+
+def once(call: ApiRequest, run: Run) -> Response:
+    """The answer of `run`, or of an earlier request of the same caller with this key.
+
+    Raises BadRequest when the key belongs to another request, and what `run` raises.
+    """
+    project, value = call.context.project_id, call.headers[HEADER]
+    key = records.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
+    call = replace(call, context=replace(call.context, idempotency=key))
+    earlier = records.find(call.context)
+    if earlier is not None:
+        return _again(call, run)
+    try:
+        response = run(call)
+    except CommitStateUnknown:
+        raise  # it may be committed yet: who asks again with the key learns the truth
+    except RepeatedRequest:
+        return _again(call, run)
+    except LakewardenError as error:
+        if error.status not in TERMINAL:
+            raise
+        with suppress(RepeatedRequest):
+            body = json_response(error_body(error, error.message[:REMEMBERED])).content
+            records.remember_refusal(call.context, status=error.status, body=body)
+            raise
+        return _again(call, run)  # one with the same key was quicker: what it did may be why this one failed
+    records.remember_answer(call.context, status=response.status_code, body=_body(response))
+    return response
+
+
+def _again(call: ApiRequest, run: Run) -> Response:
+    try:
+        run(call)
+    except (NotAuthorized, Forbidden):
+        raise
+    except NotFound:
+        if call.method != "DELETE":
+            raise
+    except LakewardenError as error:
+        # what else is refused was allowed before: parsing, which comes first, went well when this was carried out
+        if error.status not in TERMINAL:
+            raise
+    return _told(call)
+
+
+def _told(call: ApiRequest) -> Response:
+    for _ in range(_LOOKS):
+        earlier = records.find(call.context)
+        answer = earlier and (earlier.refusal or earlier.answer)
+        if answer:
+            code, body = answer
+            return Response(json.loads(body) if body else None, status=code)
+        time.sleep(_PAUSE_S)
+    return _without_answer(call, earlier)
+
+
+def _without_answer(call: ApiRequest, earlier: Outcome | None) -> Response:
+    if call.method == "DELETE":
+        return Response(status=status.HTTP_204_NO_CONTENT)
+    what = f"{earlier.object_type} {earlier.object_id}" if earlier else "object"
+    raise Conflict(f"A request with this Idempotency-Key was carried out, but its answer was not kept: read the {what}")
+
+
+def _body(response: Response) -> bytes:
+    return b"" if response.data is None else bytes(JSONRenderer().render(response.data))
