@@ -36,6 +36,7 @@ def _reference() -> list[str]:
     pages = {
         write_reference.PAGE: write_reference.configuration,
         write_reference.MANAGEMENT_API: write_reference.management_api,
+        write_reference.CATALOG_API: write_reference.catalog_api,
         write_reference.PERMISSIONS: permissions.page,
     }
     return [

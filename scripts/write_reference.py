@@ -10,11 +10,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lakewarden.config import PREFIX, Config
+from lakewarden.http.openapi import as_yaml
 from scripts import permissions
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 PAGE = REFERENCE / "configuration.md"
 MANAGEMENT_API = REFERENCE / "management-api.yaml"
+CATALOG_API = REFERENCE / "catalog-api.yaml"
 PERMISSIONS = REFERENCE / "permissions.md"
 HEAD = """# Configuration
 
@@ -38,7 +40,16 @@ def management_api() -> str:
     django.setup()
     from management import openapi  # noqa: PLC0415 it needs Django's settings
 
-    return openapi.as_yaml()
+    return as_yaml(openapi.document())
+
+
+def catalog_api() -> str:
+    """The OpenAPI document of the catalog API. Raises IncompleteDocument that lists what the code does not say."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
+    django.setup()
+    from catalog.api.openapi import document  # noqa: PLC0415 it needs Django's settings
+
+    return as_yaml(document.document())
 
 
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:
@@ -74,4 +85,5 @@ def _default(field: FieldInfo) -> str:
 if __name__ == "__main__":
     PAGE.write_text(configuration(), encoding="utf-8")
     MANAGEMENT_API.write_text(management_api(), encoding="utf-8")
+    CATALOG_API.write_text(catalog_api(), encoding="utf-8")
     PERMISSIONS.write_text(permissions.page(), encoding="utf-8")

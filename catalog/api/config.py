@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 from django.http import HttpResponse
 
+from catalog.api.shapes import CatalogConfig
 from catalog.refs import SEPARATOR
 from lakewarden.authz.actions import WarehouseAction
 from lakewarden.errors import BadRequest
@@ -38,14 +39,14 @@ class ConfigEndpoint(Endpoint):
 def config_body(warehouse_id: UUID, *, base_uri: str, capabilities: list[str]) -> bytes:
     """A CatalogConfig, as JSON."""
     return msgspec.json.encode(
-        {
-            "defaults": {},
-            "overrides": {
+        CatalogConfig(
+            defaults={},
+            overrides={
                 "uri": f"{base_uri}/catalog",
                 "prefix": str(warehouse_id),
                 "namespace-separator": f"%{ord(SEPARATOR):02X}",
             },
-            "endpoints": capabilities,
-            "idempotency-key-lifetime": LIFETIME_ISO,
-        }
+            endpoints=capabilities,
+            idempotency_key_lifetime=LIFETIME_ISO,
+        )
     )

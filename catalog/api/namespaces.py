@@ -3,6 +3,7 @@
 from urllib.parse import unquote_plus
 
 from django.http import HttpResponse
+from msgspec import UNSET
 
 from catalog import access
 from catalog.api.replay import CatalogMutation, namespace_again
@@ -30,7 +31,7 @@ class NamespacesEndpoint(CatalogMutation):
         else:
             top = access.warehouse(request.context, prefix, WarehouseAction.LIST_NAMESPACES)
             found, last = namespaces.children(top, page)
-        extra = asked_details(request, found, uuids="namespace-uuids")
+        extra = asked_details(request, found, uuids="namespace_uuids")
         return json_bytes(namespaces_body([each.path for each in found], last, extra))
 
     def _parent(self, request: ApiRequest, prefix: str, parent: str) -> Granted[Namespace]:
@@ -62,8 +63,8 @@ class NamespaceEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         ref = NamespaceRef.parse(prefix, namespace)
         found = access.namespace(request.context, ref, NamespaceAction.GET_METADATA).target
-        extra = {"namespace-uuid": found.id} if request.flag("returnUuid") else {}
-        return json_bytes(namespace_body(found.path, found.properties, extra))
+        identifier = found.id if request.flag("returnUuid") else UNSET
+        return json_bytes(namespace_body(found.path, found.properties, identifier))
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         access.namespace(request.context, NamespaceRef.parse(prefix, namespace), NamespaceAction.GET_METADATA)

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
+from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from catalog.models.namespace import ListedNamespace
 from catalog.models.tabular import ListedTabular
 from lakewarden.http.request import ApiRequest
 from lakewarden.paging import next_token
 
-NOTHING: Mapping[str, object] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class CreateNamespace(msgspec.Struct):
@@ -50,33 +53,58 @@ class MetricsReport(msgspec.Struct, rename="kebab"):
     report_type: str
 
 
-def identifiers_body(
-    path: list[str], names: list[str], last: str | None, extra: Mapping[str, object] = NOTHING
-) -> bytes:
-    """A ListTablesResponse, as JSON; `last` is the key behind which the next page starts, `extra` goes along."""
-    found = [{"namespace": path, "name": name} for name in names]
+class CatalogConfig(msgspec.Struct, rename="kebab"):
+    defaults: dict[str, str]
+    overrides: dict[str, str]
+    endpoints: list[str]
+    idempotency_key_lifetime: str
+
+
+class NamespaceDetails(msgspec.Struct, rename="kebab"):
+    namespace: list[str]
+    properties: dict[str, str]
+    namespace_uuid: UUID | UnsetType = UNSET
+
+
+class NamespaceList(msgspec.Struct, rename="kebab"):
+    namespaces: list[list[str]]
+    next_page_token: str | None
+    namespace_uuids: list[UUID] | UnsetType = UNSET
+    protection_status: list[bool] | UnsetType = UNSET
+
+
+class IdentifierList(msgspec.Struct, rename="kebab"):
+    identifiers: list[Identifier]
+    next_page_token: str | None
+    table_uuids: list[UUID] | UnsetType = UNSET
+    protection_status: list[bool] | UnsetType = UNSET
+
+
+def identifiers_body(path: list[str], names: list[str], last: str | None, extra: Mapping[str, Any] = NOTHING) -> bytes:
+    """An IdentifierList, as JSON; `last` is the key behind which the next page starts, `extra` goes along."""
+    found = [Identifier(path, name) for name in names]
     token = next_token(last) if last is not None else None
-    return msgspec.json.encode({"identifiers": found, "next-page-token": token, **extra})
+    return msgspec.json.encode(IdentifierList(found, token, **extra))
 
 
-def namespace_body(path: list[str], properties: dict[str, str], extra: Mapping[str, object] = NOTHING) -> bytes:
-    """A GetNamespaceResponse, as JSON."""
-    return msgspec.json.encode({"namespace": path, "properties": properties, **extra})
+def namespace_body(path: list[str], properties: dict[str, str], identifier: UUID | UnsetType = UNSET) -> bytes:
+    """NamespaceDetails, as JSON."""
+    return msgspec.json.encode(NamespaceDetails(path, properties, identifier))
 
 
-def namespaces_body(paths: list[list[str]], last: str | None, extra: Mapping[str, object] = NOTHING) -> bytes:
-    """A ListNamespacesResponse, as JSON; `last` is the key behind which the next page starts."""
+def namespaces_body(paths: list[list[str]], last: str | None, extra: Mapping[str, Any] = NOTHING) -> bytes:
+    """A NamespaceList, as JSON; `last` is the key behind which the next page starts."""
     token = next_token(last) if last is not None else None
-    return msgspec.json.encode({"namespaces": paths, "next-page-token": token, **extra})
+    return msgspec.json.encode(NamespaceList(paths, token, **extra))
 
 
 def asked_details(
     request: ApiRequest, listed: Sequence[ListedNamespace] | Sequence[ListedTabular], *, uuids: str
 ) -> dict[str, object]:
-    """What `returnUuids` (under the name `uuids`) and `returnProtectionStatus` add to a list, in its order."""
+    """What `returnUuids` (as the member `uuids`) and `returnProtectionStatus` add to a list, in its order."""
     details: dict[str, object] = {}
     if request.flag("returnUuids"):
         details[uuids] = [each.id for each in listed]
     if request.flag("returnProtectionStatus"):
-        details["protection-status"] = [each.is_protected for each in listed]
+        details["protection_status"] = [each.is_protected for each in listed]
     return details

@@ -125,5 +125,5 @@ def table_ref(prefix: str, identifier: Identifier) -> TabularRef:
 
 
 def identifiers(request: ApiRequest, path: list[str], listed: list[ListedTabular], last: str | None) -> HttpResponse:
-    extra = asked_details(request, listed, uuids="table-uuids")
+    extra = asked_details(request, listed, uuids="table_uuids")
     return json_bytes(identifiers_body(path, [each.name for each in listed], last, extra))

@@ -1,11 +1,12 @@
 """Routes of the Iceberg REST API; the capability list of the config answer is read off them."""
 
-from django.urls import path
+from django.urls import include, path
 
 from catalog.api import hot
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
 from catalog.api.namespaces import NamespaceEndpoint, NamespacePropertiesEndpoint, NamespacesEndpoint
+from catalog.api.openapi import document
 from catalog.api.tables import (
     RegisterTableEndpoint,
     RenameTableEndpoint,
@@ -47,6 +48,7 @@ CAPABILITIES = [f"{method} {template}" for template, endpoint in ROUTES.items() 
 urlpatterns = [
     path("v1/config", ConfigEndpoint.as_view(capabilities=CAPABILITIES)),
     path("v1/oauth/tokens", TokenEndpoint.as_view()),
+    path("v1/", include(document.routes)),
     *(
         path(template.removeprefix("/").replace("{", "<str:").replace("}", ">"), endpoint.as_view())
         for template, endpoint in ROUTES.items()

@@ -1,34 +1,26 @@
-"""The Iceberg REST OpenAPI document as schemathesis reads it, fitted to one server and one warehouse.
+"""The OpenAPI document as schemathesis reads it, fitted to one server and one warehouse.
 
-What differs from the document is here, each with its reason, and nowhere else.
+The Iceberg REST document where it is at hand, else the catalog's own.
 """
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import schemathesis
 from schemathesis import APIOperation, BaseSchema
 
-from tests.integration.catalog import openapi
-
-ENVELOPE = {"$ref": "#/components/schemas/IcebergErrorResponse"}
-
-ALLOWED = {
-    ("POST /v1/{prefix}/namespaces", "404"): "the warehouse, or the parent of a nested namespace, does not exist",
-}
-"""Answers that the document forgot: of an operation (as a capability), a status, and when it is given."""
+from tests.openapi.catalog import ours
+from tests.openapi.upstream import is_at_hand, upstream
 
 
 def fitted(prefix: str) -> BaseSchema:
     """The document with `prefix` as the only value of that path variable."""
-    document = copy.deepcopy(openapi._document())
-    document["components"]["parameters"]["prefix"]["schema"] = {"const": prefix, "type": "string"}
-    document["components"]["parameters"]["prefix"].pop("example", None)
-    for (capability, status), reason in ALLOWED.items():
-        method, template = capability.split(" ")
-        answer = {"description": reason, "content": {"application/json": {"schema": ENVELOPE}}}
-        document["paths"][template][method.lower()]["responses"][status] = answer
-    _mend_errors(document)
+    document = copy.deepcopy((upstream() if is_at_hand() else ours()).document)
+    for parameter in _parameters(document):
+        if parameter.get("name") == "prefix":
+            parameter["schema"] = {"const": prefix, "type": "string"}
+            parameter.pop("example", None)
     return schemathesis.openapi.from_dict(document)
 
 
@@ -38,13 +30,8 @@ def operation(schema: BaseSchema, capability: str) -> APIOperation[Any, Any, Any
     return schema[template][method]
 
 
-def _mend_errors(document: dict[str, Any]) -> None:
-    """Where the document shows an error in its envelope but names the schema of what is inside, the example is right.
-
-    So it is with 404 and 409 of the operations on views; the reference client reads the envelope.
-    """
-    operations = [each for item in document["paths"].values() for each in item.values() if isinstance(each, dict)]
-    for response in [response for each in operations for response in each["responses"].values()]:
-        for media in response.get("content", {}).values():
-            if media["schema"].get("$ref") == "#/components/schemas/ErrorModel":
-                media["schema"] = ENVELOPE
+def _parameters(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from document["components"].get("parameters", {}).values()
+    for item in document["paths"].values():
+        for operation in item.values():
+            yield from operation.get("parameters", ()) if isinstance(operation, dict) else ()

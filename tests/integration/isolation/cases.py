@@ -100,6 +100,8 @@ CATALOG: dict[str, list[Case]] = {
     "POST /catalog/v1/{prefix}/transactions/commit": [_transaction(namespace=["{namespace}"], name="{table}")],
     "GET /catalog/v1/config": [Case(query="warehouse={lake}"), Case(query="warehouse={project}/{lake}")],
     "POST /catalog/v1/oauth/tokens": [OPEN],
+    "GET /catalog/v1/openapi.json": [OPEN],
+    "GET /catalog/v1/openapi.yaml": [OPEN],
 }
 
 _M = "/management/v1"
@@ -381,6 +383,8 @@ def lakehouse() -> dict[str, list[Case]]:
     for base, place in _FACADES.items():
         for route, cases in CATALOG.items():
             method, _, path = route.partition(" ")
+            if "/openapi." in path:
+                continue  # it describes the catalog's own routes
             is_config = path == "/catalog/v1/config"
             rest = path.removeprefix("/catalog/v1").replace("/{prefix}", "")
             asked = [

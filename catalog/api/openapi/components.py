@@ -1,0 +1,136 @@
+"""Makes the schemas of the OpenAPI document from the wire types (JSON Schema 2020-12)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from msgspec import inspect
+
+from catalog.api.openapi import shapes
+from catalog.api.openapi.descriptions import COMPONENTS, MEMBERS
+from catalog.iceberg import requirements, updates, view_updates
+from lakewarden.http.openapi import IncompleteDocument
+
+Schema = dict[str, Any]
+
+_REFERENCE: Final = "#/components/schemas/"
+_MAX_INT: Final = 2**31 - 1
+
+
+def components() -> dict[str, Any]:
+    """The document's components. Raises IncompleteDocument for what the tables of `shapes` do not say."""
+    _ensure_complete()
+    made = {name: _struct(name, kind) for kind, name in shapes.NAMES.items()}
+    made |= {name: _struct(name, *kinds) for name, kinds in shapes.READ_TWICE.items()}
+    made |= _union("TableUpdate", "action", "Update", shapes.TABLE_UPDATES)
+    made |= _union("ViewUpdate", "action", "Update", shapes.VIEW_UPDATES)
+    made |= _union("TableRequirement", "type", "", shapes.TABLE_REQUIREMENTS)
+    made |= _union("ViewRequirement", "type", "", shapes.VIEW_REQUIREMENTS)
+    _describe(made)
+    bearer = {"type": "http", "scheme": "bearer", "description": "A token of one of the server's identity providers."}
+    return {"schemas": dict(sorted(made.items())), "securitySchemes": {"bearer": bearer}}
+
+
+def _ensure_complete() -> None:
+    """Each update and requirement of the engine is in the tables, and the other way round."""
+    pairs: tuple[tuple[str, Iterable[str], Iterable[str]], ...] = (
+        ("table update", updates.APPLY, shapes.TABLE_UPDATES),
+        ("view update", view_updates.APPLY, shapes.VIEW_UPDATES),
+        ("requirement", {*requirements.CHECKS, requirements.CREATE}, shapes.TABLE_REQUIREMENTS),
+    )
+    missing = [f"{kind} {name}" for kind, known, told in pairs for name in sorted(set(known) ^ set(told))]
+    if missing:
+        raise IncompleteDocument("\n".join(missing))
+
+
+def _union(name: str, tag: str, ending: str, kinds: Mapping[str, type]) -> dict[str, Schema]:
+    """One component for each of `kinds`, told apart by `tag`, and their union."""
+    made: dict[str, Schema] = {}
+    mapping = {}
+    for value, kind in kinds.items():
+        component = "".join(word.capitalize() for word in value.split("-")) + ending
+        schema = _struct(value, kind)
+        members = {tag: {"type": "string", "const": value}, **schema["properties"]}
+        made[component] = {**schema, "properties": members, "required": [tag, *schema.get("required", [])]}
+        mapping[value] = _REFERENCE + component
+    choice = {"discriminator": {"propertyName": tag, "mapping": mapping}}
+    return {**made, name: {"oneOf": [{"$ref": each} for each in mapping.values()], **choice}}
+
+
+def _struct(name: str, *kinds: type) -> Schema:
+    """What the members of these structs are to clients; `name` is the component's, or the action's."""
+    told = [inspect.type_info(kind) for kind in kinds]
+    members: dict[str, Schema] = dict(shapes.MORE.get(name, {}))
+    required = [*shapes.REQUIRED.get(name, ())]
+    for struct in told:
+        assert isinstance(struct, inspect.StructType)  # noqa: S101 for the type checker
+        if struct.tag is not None:
+            members[str(struct.tag_field)] = {"type": "string", "const": struct.tag}
+            required.append(str(struct.tag_field))
+        for field in struct.fields:
+            if (name, field.encode_name) in shapes.HIDDEN:
+                continue
+            members[field.encode_name] = _member(name, field)
+            if field.required:
+                required.append(field.encode_name)
+    made: Schema = {"type": "object", "properties": members}
+    if required:
+        made["required"] = [each for each in members if each in required]
+    if any(isinstance(struct, inspect.StructType) and struct.forbid_unknown_fields for struct in told):
+        made["additionalProperties"] = False
+    return made
+
+
+def _member(name: str, field: inspect.Field) -> Schema:
+    key = (name, field.encode_name)
+    if key in shapes.EXACT:
+        return shapes.EXACT[key]
+    try:
+        made = _type(field.type, shapes.RAW.get(name, {}).get(field.encode_name), is_nullable=key in shapes.NULLABLE)
+    except KeyError as error:
+        raise IncompleteDocument(f"{name}.{field.encode_name}: {error} is not said") from None
+    return {**made, "uniqueItems": True} if key in shapes.UNIQUE else made
+
+
+def _type(told: inspect.Type, held: str | None, *, is_nullable: bool = False) -> Schema:
+    """The schema of a type; what is kept raw is the component `held`. KeyError for what the tables do not say."""
+    match told:
+        case inspect.RawType() if held is not None:
+            return {"$ref": _REFERENCE + held}
+        case inspect.StructType():
+            return {"$ref": _REFERENCE + shapes.NAMES[told.cls]}
+        case inspect.ListType():
+            return {"type": "array", "items": _type(told.item_type, held)}
+        case inspect.DictType():
+            return {"type": "object", "additionalProperties": _type(told.value_type, held)}
+        case inspect.UnionType():
+            return _choice(told, held, is_nullable=is_nullable)
+        case inspect.LiteralType():
+            return {"type": "string", "enum": list(told.values)}
+        case inspect.IntType():
+            return {"type": "integer", **({"format": "int32" if told.le == _MAX_INT else "int64"} if told.le else {})}
+        case inspect.Metadata():
+            return _type(told.type, held)
+    return dict(_PLAIN[type(told)])
+
+
+_PLAIN: Final[dict[type[inspect.Type], Schema]] = {
+    inspect.BoolType: {"type": "boolean"},
+    inspect.BytesType: {"type": "string", "contentEncoding": "base64"},
+    inspect.StrType: {"type": "string"},
+    inspect.UUIDType: {"type": "string", "format": "uuid"},
+}
+
+
+def _choice(told: inspect.UnionType, held: str | None, *, is_nullable: bool) -> Schema:
+    """The types of a union. A member that can be None is one that can be left out, unless null says something."""
+    kinds = [_type(each, held) for each in told.types if not isinstance(each, inspect.NoneType)]
+    if not is_nullable:
+        return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    return {**kinds[0], "type": [kinds[0]["type"], "null"]}
+
+
+def _describe(made: dict[str, Schema]) -> None:
+    for name, description in COMPONENTS.items():
+        made[name]["description"] = description
+    for (name, member), description in MEMBERS.items():
+        made[name]["properties"][member] = {**made[name]["properties"][member], "description": description}

@@ -1,0 +1,90 @@
+"""Puts the OpenAPI document together: each route of `catalog.api.urls`, told by `operations`, over `components`."""
+
+from functools import cache
+from typing import Any
+
+from django.urls import URLPattern
+
+from catalog.api.openapi.components import components
+from catalog.api.openapi.operations import ADMISSION, OPERATIONS, Operation
+from catalog.api.openapi.parameters import PARAMETERS, PATH_PARAMETERS
+from lakewarden import __version__
+from lakewarden.http import openapi
+from lakewarden.http.openapi import Document, IncompleteDocument
+from lakewarden.http.repeatable import RepeatableEndpoint
+
+_INTRODUCTION = (
+    "The Iceberg REST API of a Lakewarden server, below `/catalog`. A client starts with `GET /v1/config`, which names "
+    "the warehouse's `prefix`. Members that this document does not name may be sent and are kept where the Iceberg "
+    "format allows them. The header `X-Request-Id` comes back as it was sent, or is made up; `X-Assume-Role` acts with "
+    "the rights of one of the caller's roles. Something that the caller may not see is answered like something that "
+    "does not exist."
+)
+_REFUSED = "The request was refused."
+_FAILED = "The server failed, or is not available now."
+_TAGS = {
+    "configuration": "Where a client starts.",
+    "namespaces": "Namespaces and their properties.",
+    "tables": "Tables: their metadata, commits and files.",
+    "views": "Views and their versions.",
+}
+
+
+@cache
+def document() -> Document:
+    """The whole document. Raises IncompleteDocument when a route is not described, or a description has no route."""
+    from catalog.api.urls import CAPABILITIES, ROUTES  # noqa: PLC0415 this document's own route is among them
+
+    served = [*ADMISSION, *CAPABILITIES]
+    if differing := set(served) ^ OPERATIONS.keys():
+        raise IncompleteDocument("\n".join(f"either not served or not described: {each}" for each in sorted(differing)))
+    paths: dict[str, dict[str, Any]] = {}
+    for capability in served:
+        method, template = capability.split(" ")
+        is_repeatable = method in {"POST", "DELETE"} and issubclass(ROUTES.get(template, object), RepeatableEndpoint)
+        more = ["Idempotency-Key"] if is_repeatable else []
+        paths.setdefault(template, {})[method.lower()] = _operation(OPERATIONS[capability], method, template, more)
+    return {
+        "openapi": "3.1.1",
+        "info": {"title": "Lakewarden catalog API", "version": __version__, "description": _INTRODUCTION},
+        "servers": [{"url": "/catalog"}],
+        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": components(),
+    }
+
+
+def _operation(told: Operation, method: str, template: str, more: list[str]) -> dict[str, Any]:
+    names = [*(name for name in PATH_PARAMETERS if f"{{{name}}}" in template), *told.parameters, *more]
+    made: dict[str, Any] = {
+        "operationId": told.id,
+        "tags": [told.tag],
+        "summary": told.summary,
+        "description": told.description,
+        "parameters": [PATH_PARAMETERS.get(name) or PARAMETERS[name] for name in names],
+    }
+    if told.body is not None:
+        made["requestBody"] = {"required": True, "content": {told.body_type: {"schema": _reference(told.body)}}}
+    made["responses"] = {str(answer.status): _answer(answer.description, answer.body) for answer in told.answers}
+    if told.is_open:
+        return {**made, "security": []}
+    refusals = {str(status): reason for status, reason in told.refusals.items()} | {"4XX": _REFUSED, "5XX": _FAILED}
+    error = None if method == "HEAD" else "Error"
+    return {
+        **made,
+        "responses": made["responses"] | {status: _answer(reason, error) for status, reason in refusals.items()},
+    }
+
+
+def _answer(description: str, body: str | None) -> dict[str, Any]:
+    if body is None:
+        return {"description": description}
+    return {"description": description, "content": {"application/json": {"schema": _reference(body)}}}
+
+
+def _reference(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+routes: list[URLPattern] = openapi.routes(document)

@@ -1,0 +1,341 @@
+"""What the catalog API's operations do, told for those who call them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_FORM = "application/x-www-form-urlencoded"
+
+CONFIG: Final = "GET /v1/config"
+TOKENS: Final = "POST /v1/oauth/tokens"
+ADMISSION: Final = (CONFIG, TOKENS)
+"""Operations that are served, but not listed among the capabilities of a warehouse."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer to a request that was not refused; `body` names a component."""
+
+    status: int
+    description: str
+    body: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """`body` names a component; `refusals` are those that have a reason of their own, by status."""
+
+    id: str
+    tag: str
+    summary: str
+    description: str
+    answers: tuple[Answer, ...]
+    parameters: tuple[str, ...] = ()
+    body: str | None = None
+    body_type: str = "application/json"
+    refusals: Mapping[int, str] = field(default_factory=dict)
+    is_open: bool = False
+
+
+def _ok(description: str, body: str) -> tuple[Answer, ...]:
+    return (Answer(status=200, description=description, body=body),)
+
+
+_DONE = (Answer(status=204, description="It is done."),)
+_EXISTS = (Answer(status=204, description="It exists."),)
+_UNCHANGED = Answer(status=304, description="The client's copy, which `If-None-Match` names, is current.")
+_PAGES = ("pageToken", "pageSize")
+_DETAILS = ("returnUuids", "returnProtectionStatus")
+_NO_WAREHOUSE = {404: "The warehouse does not exist, or is hidden from the caller."}
+_NO_NAMESPACE = {404: "The namespace does not exist, or is hidden from the caller."}
+_NO_TABLE = {404: "The table does not exist, or is hidden from the caller."}
+_NO_VIEW = {404: "The view does not exist, or is hidden from the caller."}
+_NAME_TAKEN = {409: "A table or view of that name exists in the namespace."}
+_CONFLICT = {409: "A requirement does not hold, or another commit was quicker: load the state of now and try again."}
+_PROTECTED = {409: "It is protected: `force=true` drops it anyway, given the right."}
+_LOADED_TABLE = _ok("The table and its current metadata.", "LoadedTable")
+_LOADED_VIEW = _ok("The view and its current metadata.", "LoadedView")
+
+_NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
+_TABLE = _NAMESPACE + "/tables/{table}"
+_VIEW = _NAMESPACE + "/views/{view}"
+
+_NAMESPACES: dict[str, Operation] = {
+    "GET /v1/{prefix}/namespaces": Operation(
+        id="listNamespaces",
+        tag="namespaces",
+        summary="List namespaces",
+        description="Lists the namespaces of one level that the caller may see.",
+        parameters=(*_PAGES, "parent", *_DETAILS),
+        answers=_ok("The namespaces.", "NamespaceList"),
+        refusals={404: "The warehouse or the parent does not exist, or is hidden from the caller."},
+    ),
+    "POST /v1/{prefix}/namespaces": Operation(
+        id="createNamespace",
+        tag="namespaces",
+        summary="Create a namespace",
+        description="Creates a namespace. A property `location` inside the warehouse is where its tables will lie; "
+        "without one a location is chosen.",
+        body="CreateNamespace",
+        answers=_ok("The namespace as it was created.", "NamespaceDetails"),
+        refusals={
+            404: "The warehouse or the parent does not exist, or is hidden from the caller.",
+            409: "A namespace of that name exists, or its location is taken.",
+        },
+    ),
+    f"GET {_NAMESPACE}": Operation(
+        id="loadNamespace",
+        tag="namespaces",
+        summary="Load a namespace",
+        description="Tells the properties of a namespace.",
+        parameters=("returnUuid",),
+        answers=_ok("The namespace.", "NamespaceDetails"),
+        refusals=_NO_NAMESPACE,
+    ),
+    f"HEAD {_NAMESPACE}": Operation(
+        id="namespaceExists",
+        tag="namespaces",
+        summary="Test whether a namespace exists",
+        description="Answers without a body.",
+        answers=_EXISTS,
+        refusals=_NO_NAMESPACE,
+    ),
+    f"DELETE {_NAMESPACE}": Operation(
+        id="dropNamespace",
+        tag="namespaces",
+        summary="Drop a namespace",
+        description="Drops an empty namespace, or with `recursive=true` one with all that lies below it. In a "
+        "warehouse of soft deletion everything can be restored for the time of its delete profile.",
+        parameters=("recursive", "force", "purgeRequested", "purge"),
+        answers=_DONE,
+        refusals={**_NO_NAMESPACE, 409: "The namespace is not empty, or something in it is protected."},
+    ),
+    f"POST {_NAMESPACE}/properties": Operation(
+        id="updateNamespaceProperties",
+        tag="namespaces",
+        summary="Change the properties of a namespace",
+        description="Removes and sets properties in one step.",
+        body="UpdateProperties",
+        answers=_ok("Which properties were changed.", "ChangedProperties"),
+        refusals={**_NO_NAMESPACE, 422: "A property is in both `removals` and `updates`."},
+    ),
+}
+
+_TABLES: dict[str, Operation] = {
+    f"GET {_NAMESPACE}/tables": Operation(
+        id="listTables",
+        tag="tables",
+        summary="List tables",
+        description="Lists the tables of a namespace that the caller may see.",
+        parameters=(*_PAGES, *_DETAILS),
+        answers=_ok("The tables.", "IdentifierList"),
+        refusals=_NO_NAMESPACE,
+    ),
+    f"POST {_NAMESPACE}/tables": Operation(
+        id="createTable",
+        tag="tables",
+        summary="Create a table",
+        description="Creates a table, or with `stage-create` only prepares one: a staged table exists when a commit "
+        "with the requirement `assert-create` has been made. The server assigns field ids anew.",
+        parameters=("X-Iceberg-Access-Delegation",),
+        body="CreateTable",
+        answers=_LOADED_TABLE,
+        refusals={**_NO_NAMESPACE, **_NAME_TAKEN},
+    ),
+    f"GET {_TABLE}": Operation(
+        id="loadTable",
+        tag="tables",
+        summary="Load a table",
+        description="Tells the table's current metadata. The answer has an `ETag`.",
+        parameters=("X-Iceberg-Access-Delegation", "If-None-Match", "snapshots", "referenced-by"),
+        answers=(*_LOADED_TABLE, _UNCHANGED),
+        refusals=_NO_TABLE,
+    ),
+    f"HEAD {_TABLE}": Operation(
+        id="tableExists",
+        tag="tables",
+        summary="Test whether a table exists",
+        description="Answers without a body.",
+        answers=_EXISTS,
+        refusals=_NO_TABLE,
+    ),
+    f"POST {_TABLE}": Operation(
+        id="commitTable",
+        tag="tables",
+        summary="Commit changes to a table",
+        description="Checks all requirements and applies all updates in their order, or nothing. With the requirement "
+        "`assert-create` it creates the table from the updates. An answer of 500, 502 or 504, or none, leaves open "
+        "whether the commit was made: load the table before trying again.",
+        body="CommitTable",
+        answers=_ok("The table's new metadata.", "CommittedTable"),
+        refusals={**_NO_TABLE, **_CONFLICT},
+    ),
+    f"DELETE {_TABLE}": Operation(
+        id="dropTable",
+        tag="tables",
+        summary="Drop a table",
+        description="Drops a table. In a warehouse of soft deletion it can be restored for the time of the "
+        "warehouse's delete profile.",
+        parameters=("purgeRequested", "force"),
+        answers=_DONE,
+        refusals={**_NO_TABLE, **_PROTECTED},
+    ),
+    f"POST {_TABLE}/unregister": Operation(
+        id="unregisterTable",
+        tag="tables",
+        summary="Remove a table from the catalog",
+        description="The table leaves the catalog at once and for good; its files stay.",
+        answers=_ok("The table's last metadata.", "CommittedTable"),
+        refusals={**_NO_TABLE, **_PROTECTED},
+    ),
+    f"GET {_TABLE}/credentials": Operation(
+        id="loadCredentials",
+        tag="tables",
+        summary="Load storage credentials for a table",
+        description="Tells the credentials for the table's files. Warehouses of type `local` have none.",
+        parameters=("planId", "referenced-by"),
+        answers=_ok("The credentials.", "Credentials"),
+        refusals=_NO_TABLE,
+    ),
+    f"POST {_TABLE}/metrics": Operation(
+        id="reportMetrics",
+        tag="tables",
+        summary="Send a metrics report",
+        description="Keeps what an engine reports about a scan of the table or a commit to it.",
+        body="MetricsReport",
+        answers=_DONE,
+        refusals=_NO_TABLE,
+    ),
+    f"POST {_NAMESPACE}/register": Operation(
+        id="registerTable",
+        tag="tables",
+        summary="Register a table by its metadata file",
+        description="Makes a table of a metadata file inside the warehouse.",
+        parameters=("X-Iceberg-Access-Delegation",),
+        body="RegisterTable",
+        answers=_LOADED_TABLE,
+        refusals={**_NO_NAMESPACE, **_NAME_TAKEN},
+    ),
+    "POST /v1/{prefix}/tables/rename": Operation(
+        id="renameTable",
+        tag="tables",
+        summary="Rename a table",
+        description="Gives a table another name, in the same or another namespace of the warehouse.",
+        body="Rename",
+        answers=_DONE,
+        refusals={404: "The table or the namespace of its new name does not exist, or is hidden.", **_NAME_TAKEN},
+    ),
+    "POST /v1/{prefix}/transactions/commit": Operation(
+        id="commitTransaction",
+        tag="tables",
+        summary="Commit changes to several tables",
+        description="All of the commits are made, or none. An answer of 500, 502 or 504, or none, leaves open whether "
+        "they were made.",
+        body="CommitTransaction",
+        answers=_DONE,
+        refusals={404: "One of the tables does not exist, or is hidden from the caller.", **_CONFLICT},
+    ),
+}
+
+_VIEWS: dict[str, Operation] = {
+    f"GET {_NAMESPACE}/views": Operation(
+        id="listViews",
+        tag="views",
+        summary="List views",
+        description="Lists the views of a namespace that the caller may see.",
+        parameters=(*_PAGES, *_DETAILS),
+        answers=_ok("The views.", "IdentifierList"),
+        refusals=_NO_NAMESPACE,
+    ),
+    f"POST {_NAMESPACE}/views": Operation(
+        id="createView",
+        tag="views",
+        summary="Create a view",
+        description="Creates a view with its first version.",
+        body="CreateView",
+        answers=_LOADED_VIEW,
+        refusals={**_NO_NAMESPACE, **_NAME_TAKEN},
+    ),
+    f"GET {_VIEW}": Operation(
+        id="loadView",
+        tag="views",
+        summary="Load a view",
+        description="Tells the view's current metadata. The answer has an `ETag`.",
+        parameters=("If-None-Match", "referenced-by"),
+        answers=(*_LOADED_VIEW, _UNCHANGED),
+        refusals=_NO_VIEW,
+    ),
+    f"HEAD {_VIEW}": Operation(
+        id="viewExists",
+        tag="views",
+        summary="Test whether a view exists",
+        description="Answers without a body.",
+        answers=_EXISTS,
+        refusals=_NO_VIEW,
+    ),
+    f"POST {_VIEW}": Operation(
+        id="commitView",
+        tag="views",
+        summary="Commit changes to a view",
+        description="Checks all requirements and applies all updates in their order, or nothing.",
+        body="CommitView",
+        answers=_LOADED_VIEW,
+        refusals={**_NO_VIEW, **_CONFLICT},
+    ),
+    f"DELETE {_VIEW}": Operation(
+        id="dropView",
+        tag="views",
+        summary="Drop a view",
+        description="Drops a view. In a warehouse of soft deletion it can be restored for the time of the "
+        "warehouse's delete profile.",
+        parameters=("purgeRequested", "force"),
+        answers=_DONE,
+        refusals={**_NO_VIEW, **_PROTECTED},
+    ),
+    f"POST {_NAMESPACE}/register-view": Operation(
+        id="registerView",
+        tag="views",
+        summary="Register a view by its metadata file",
+        description="Makes a view of a metadata file inside the warehouse.",
+        body="RegisterView",
+        answers=_LOADED_VIEW,
+        refusals={**_NO_NAMESPACE, **_NAME_TAKEN},
+    ),
+    "POST /v1/{prefix}/views/rename": Operation(
+        id="renameView",
+        tag="views",
+        summary="Rename a view",
+        description="Gives a view another name, in the same or another namespace of the warehouse.",
+        body="Rename",
+        answers=_DONE,
+        refusals={404: "The view or the namespace of its new name does not exist, or is hidden.", **_NAME_TAKEN},
+    ),
+}
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    CONFIG: Operation(
+        id="loadConfig",
+        tag="configuration",
+        summary="Load the configuration of a warehouse",
+        description="Tells a client where the warehouse is served (`overrides`: `uri` and `prefix`) and which "
+        "operations there are (`endpoints`). Every client starts here.",
+        parameters=("warehouse", "X-Project-Id"),
+        answers=_ok("What the client needs.", "CatalogConfig"),
+        refusals=_NO_WAREHOUSE,
+    ),
+    TOKENS: Operation(
+        id="requestToken",
+        tag="configuration",
+        summary="Ask where tokens are issued",
+        description="This server issues no tokens. The answer is always an error that names the identity providers: "
+        "set the client's `oauth2-server-uri` to the token endpoint of one of them.",
+        answers=(Answer(status=400, description="Which identity providers issue tokens.", body="TokenError"),),
+        body="TokenRequest",
+        body_type=_FORM,
+        is_open=True,
+    ),
+    **_NAMESPACES,
+    **_TABLES,
+    **_VIEWS,
+}
+"""By capability, as the config answer names them: method and path template."""

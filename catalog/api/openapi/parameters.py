@@ -1,0 +1,91 @@
+"""The parameters of the catalog API, as its OpenAPI document has them."""
+
+from typing import Any, Final
+
+_TEXT = {"type": "string"}
+_FLAG = {"type": "boolean"}
+
+
+def _in_path(name: str, description: str) -> dict[str, Any]:
+    return {"in": "path", "name": name, "required": True, "description": description, "schema": _TEXT}
+
+
+def _in_query(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"in": "query", "name": name, "description": description, "schema": schema}
+
+
+def _in_header(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"in": "header", "name": name, "description": description, "schema": schema}
+
+
+PATH_PARAMETERS: Final = {
+    "prefix": _in_path("prefix", "The `prefix` of the config answer: the warehouse's id."),
+    "namespace": _in_path("namespace", "The namespace; its levels are separated by `%1F`."),
+    "table": _in_path("table", "The table's name."),
+    "view": _in_path("view", "The view's name."),
+}
+
+PARAMETERS: Final = {
+    "warehouse": _in_query(
+        "warehouse",
+        _TEXT,
+        "The warehouse's name, or `<project id>/<name>`. A name alone is looked up in the project of `X-Project-Id`, "
+        "else in the default project.",
+    ),
+    "X-Project-Id": _in_header("X-Project-Id", _TEXT, "The project of a warehouse that is named without one."),
+    "pageToken": _in_query(
+        "pageToken",
+        {"type": ["string", "null"]},
+        "The `next-page-token` of the page before; empty for the first page. A request with neither `pageToken` nor "
+        "`pageSize` gets everything at once.",
+    ),
+    "pageSize": _in_query(
+        "pageSize", {"type": "integer", "minimum": 1}, "How many entries a page has at most: 1,000, or fewer."
+    ),
+    "parent": _in_query("parent", _TEXT, "Lists the namespaces directly below this one; without it, the top level."),
+    "returnUuids": _in_query("returnUuids", _FLAG, "Also tells the id of each entry, in the order of the list."),
+    "returnProtectionStatus": _in_query(
+        "returnProtectionStatus", _FLAG, "Also tells whether each entry is protected, in the order of the list."
+    ),
+    "returnUuid": _in_query("returnUuid", _FLAG, "Also tells the namespace's id."),
+    "recursive": _in_query(
+        "recursive", _FLAG, "Drops all that lies below, too. Without it only an empty namespace is dropped."
+    ),
+    "force": _in_query(
+        "force", _FLAG, "Drops what is protected, and drops for good what the warehouse would set aside."
+    ),
+    "purgeRequested": _in_query(
+        "purgeRequested",
+        _FLAG,
+        "Whether the files are removed, too. `true`: at once; `false`: never; not given: after a short time in which "
+        "registering the table again keeps them.",
+    ),
+    "purge": _in_query("purge", _FLAG, "The same as `purgeRequested`."),
+    "snapshots": _in_query(
+        "snapshots",
+        {"type": "string", "enum": ["all", "refs"]},
+        "`refs` leaves out the snapshots that no branch or tag points to. Default: `all`.",
+    ),
+    "planId": _in_query("planId", _TEXT, "Accepted, without effect."),
+    "referenced-by": _in_query("referenced-by", _TEXT, "Accepted, without effect."),
+    "If-None-Match": _in_header(
+        "If-None-Match",
+        _TEXT,
+        "The `ETag` of the answer that the client has: if it is still current, the answer is 304.",
+    ),
+    "X-Iceberg-Access-Delegation": {
+        **_in_header(
+            "X-Iceberg-Access-Delegation",
+            {"type": "array", "items": {"type": "string", "enum": ["vended-credentials", "remote-signing"]}},
+            "How the client can be given access to files. Warehouses of type `local` need none of the ways.",
+        ),
+        "style": "simple",
+        "explode": False,
+    },
+    "Idempotency-Key": _in_header(
+        "Idempotency-Key",
+        {"type": "string", "format": "uuid", "minLength": 36, "maxLength": 36},
+        "A UUID that the client makes up for this change. Sent again with the same request within 30 minutes, it "
+        "changes nothing more.",
+    ),
+}

@@ -1,0 +1,277 @@
+"""The wire types of the catalog API under the names of its OpenAPI document, and what types alone do not say."""
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from catalog.api import shapes, transactions
+from catalog.iceberg import (
+    creation,
+    draft,
+    layout_updates,
+    reading,
+    ref_updates,
+    requirements,
+    schema_updates,
+    schemas,
+    snapshot_updates,
+    sort_orders,
+    specs,
+    statistics,
+    table_updates,
+    types,
+    view_draft,
+    view_updates,
+    views,
+    wire,
+)
+from catalog.services import tables
+from catalog.services import views as view_services
+
+
+class ErrorModel(msgspec.Struct, forbid_unknown_fields=True):
+    message: str
+    type: str
+    code: int
+
+
+class Error(msgspec.Struct, forbid_unknown_fields=True):
+    error: ErrorModel
+
+
+class TokenError(msgspec.Struct, forbid_unknown_fields=True):
+    error: Literal["unsupported_grant_type"]
+    error_description: str
+
+
+class TokenRequest(msgspec.Struct):
+    grant_type: str
+
+
+class ChangedProperties(msgspec.Struct):
+    updated: list[str]
+    removed: list[str]
+    missing: list[str]
+
+
+class StorageCredential(msgspec.Struct):
+    prefix: str
+    config: dict[str, str]
+
+
+class Credentials(msgspec.Struct, rename="kebab"):
+    storage_credentials: list[StorageCredential]
+
+
+class LoadedTable(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
+    metadata: reading.TableDocument
+    config: dict[str, str]
+    metadata_location: str | None = None
+
+
+class CommittedTable(msgspec.Struct, rename="kebab"):
+    metadata_location: str
+    metadata: reading.TableDocument
+
+
+class LoadedView(msgspec.Struct, rename="kebab"):
+    metadata_location: str
+    metadata: views.ViewDocument
+    config: dict[str, str]
+
+
+NAMES: Final[dict[type, str]] = {
+    ErrorModel: "ErrorModel",
+    Error: "Error",
+    TokenError: "TokenError",
+    TokenRequest: "TokenRequest",
+    shapes.CatalogConfig: "CatalogConfig",
+    shapes.CreateNamespace: "CreateNamespace",
+    shapes.NamespaceDetails: "NamespaceDetails",
+    shapes.NamespaceList: "NamespaceList",
+    shapes.UpdateProperties: "UpdateProperties",
+    ChangedProperties: "ChangedProperties",
+    shapes.Identifier: "Identifier",
+    shapes.IdentifierList: "IdentifierList",
+    shapes.Rename: "Rename",
+    shapes.Register: "RegisterTable",
+    shapes.RegisterView: "RegisterView",
+    shapes.MetricsReport: "MetricsReport",
+    StorageCredential: "StorageCredential",
+    Credentials: "Credentials",
+    LoadedTable: "LoadedTable",
+    CommittedTable: "CommittedTable",
+    LoadedView: "LoadedView",
+    tables.CommitTable: "CommitTable",
+    view_services.CommitView: "CommitView",
+    transactions.TableChange: "TableChange",
+    transactions.CommitTransaction: "CommitTransaction",
+    reading.TableDocument: "TableMetadata",
+    reading.LogEntry: "SnapshotLogEntry",
+    reading.FileEntry: "MetadataLogEntry",
+    schemas.SchemaDocument: "Schema",
+    types.StructType: "StructType",
+    types.ListType: "ListType",
+    types.MapType: "MapType",
+    types.NestedField: "StructField",
+    specs.SpecDocument: "PartitionSpec",
+    specs.FieldDocument: "PartitionField",
+    sort_orders.OrderDocument: "SortOrder",
+    sort_orders.FieldDocument: "SortField",
+    snapshot_updates.SnapshotDocument: "Snapshot",
+    draft.SnapshotRef: "SnapshotReference",
+    statistics.StatisticsFile: "StatisticsFile",
+    statistics.BlobMetadata: "BlobMetadata",
+    statistics.PartitionStatisticsFile: "PartitionStatisticsFile",
+    table_updates.EncryptedKey: "EncryptedKey",
+    views.ViewDocument: "ViewMetadata",
+    views.HistoryDocument: "ViewHistoryEntry",
+    view_draft.ViewVersion: "ViewVersion",
+    view_draft.SqlRepresentation: "SqlRepresentation",
+}
+"""Components by the type that they are made from."""
+
+READ_TWICE: Final[dict[str, tuple[type, type]]] = {
+    "CreateTable": (tables.CreateTable, creation.CreateTable),
+    "CreateView": (view_services.CreateView, views.CreateView),
+}
+"""Bodies of which the catalog reads one part and the engine another."""
+
+TABLE_UPDATES: Final[dict[str, type[wire.Wire]]] = {
+    "assign-uuid": table_updates.AssignUuid,
+    "upgrade-format-version": table_updates.UpgradeFormatVersion,
+    "add-schema": schema_updates.AddSchema,
+    "set-current-schema": schema_updates.SetCurrentSchema,
+    "remove-schemas": schema_updates.RemoveSchemas,
+    "add-spec": layout_updates.AddSpec,
+    "set-default-spec": layout_updates.SetDefaultSpec,
+    "remove-partition-specs": layout_updates.RemovePartitionSpecs,
+    "add-sort-order": layout_updates.AddSortOrder,
+    "set-default-sort-order": layout_updates.SetDefaultSortOrder,
+    "add-snapshot": snapshot_updates.AddSnapshot,
+    "set-snapshot-ref": ref_updates.SetSnapshotRef,
+    "remove-snapshots": snapshot_updates.RemoveSnapshots,
+    "remove-snapshot-ref": ref_updates.RemoveSnapshotRef,
+    "set-location": table_updates.SetLocation,
+    "set-properties": table_updates.SetProperties,
+    "remove-properties": table_updates.RemoveProperties,
+    "set-statistics": statistics.SetStatistics,
+    "remove-statistics": statistics.RemoveStatistics,
+    "set-partition-statistics": statistics.SetPartitionStatistics,
+    "remove-partition-statistics": statistics.RemovePartitionStatistics,
+    "add-encryption-key": table_updates.AddEncryptionKey,
+    "remove-encryption-key": table_updates.RemoveEncryptionKey,
+}
+VIEW_UPDATES: Final[dict[str, type[wire.Wire]]] = {
+    **{
+        action: TABLE_UPDATES[action]
+        for action in ("assign-uuid", "upgrade-format-version", "add-schema", "set-location", "set-properties")
+    },
+    "remove-properties": table_updates.RemoveProperties,
+    "add-view-version": view_updates.AddViewVersion,
+    "set-current-view-version": view_updates.SetCurrentViewVersion,
+}
+
+
+class AssertCreate(wire.Wire):
+    pass
+
+
+TABLE_REQUIREMENTS: Final[dict[str, type[wire.Wire]]] = {
+    requirements.CREATE: AssertCreate,
+    "assert-table-uuid": requirements.AssertUuid,
+    "assert-ref-snapshot-id": requirements.AssertRefSnapshotId,
+    "assert-last-assigned-field-id": requirements.AssertLastAssignedFieldId,
+    "assert-current-schema-id": requirements.AssertCurrentSchemaId,
+    "assert-last-assigned-partition-id": requirements.AssertLastAssignedPartitionId,
+    "assert-default-spec-id": requirements.AssertDefaultSpecId,
+    "assert-default-sort-order-id": requirements.AssertDefaultSortOrderId,
+}
+VIEW_REQUIREMENTS: Final[dict[str, type[wire.Wire]]] = {requirements.VIEW_UUID: requirements.AssertUuid}
+
+RAW: Final[dict[str, dict[str, str]]] = {
+    "CommitTable": {"requirements": "TableRequirement", "updates": "TableUpdate"},
+    "CommitView": {"requirements": "ViewRequirement", "updates": "ViewUpdate"},
+    "TableChange": {"requirements": "TableRequirement", "updates": "TableUpdate"},
+    "CreateTable": {"schema": "Schema", "partition-spec": "PartitionSpec", "write-order": "SortOrder"},
+    "CreateView": {"schema": "Schema", "view-version": "ViewVersion"},
+    "TableMetadata": {
+        "schemas": "Schema",
+        "schema": "Schema",
+        "partition-specs": "PartitionSpec",
+        "partition-spec": "PartitionField",
+        "sort-orders": "SortOrder",
+    },
+    "ViewMetadata": {"schemas": "Schema", "versions": "ViewVersion"},
+    "add-schema": {"schema": "Schema"},
+    "add-spec": {"spec": "PartitionSpec"},
+    "add-sort-order": {"sort-order": "SortOrder"},
+    "add-snapshot": {"snapshot": "Snapshot"},
+    "set-statistics": {"statistics": "StatisticsFile"},
+    "set-partition-statistics": {"partition-statistics": "PartitionStatisticsFile"},
+    "add-encryption-key": {"encryption-key": "EncryptedKey"},
+    "add-view-version": {"view-version": "ViewVersion"},
+}
+"""What members hold that the server keeps as they were written, by component or by action."""
+
+MORE: Final[dict[str, dict[str, dict[str, Any]]]] = {
+    "CommitTable": {"identifier": {"$ref": "#/components/schemas/Identifier"}},
+    "CommitView": {"identifier": {"$ref": "#/components/schemas/Identifier"}},
+    "add-schema": {"last-column-id": {"type": "integer", "format": "int32", "deprecated": True}},
+    "set-statistics": {"snapshot-id": {"type": "integer", "format": "int64", "deprecated": True}},
+}
+"""Members that clients send and the server does not read."""
+
+UNIQUE: Final = {
+    ("ChangedProperties", "updated"),
+    ("IdentifierList", "identifiers"),
+    ("NamespaceList", "namespaces"),
+    ("UpdateProperties", "removals"),
+}
+"""Lists whose entries differ."""
+
+NULLABLE: Final = {
+    ("NamespaceList", "next-page-token"),
+    ("IdentifierList", "next-page-token"),
+    ("TableMetadata", "current-snapshot-id"),
+    ("assert-ref-snapshot-id", "snapshot-id"),
+}
+"""Members in which null says something; elsewhere a member is left out instead."""
+
+REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "CreateView": ("properties",),
+    "SortOrder": ("order-id",),
+    "Snapshot": ("manifest-list", "summary"),
+    "assert-ref-snapshot-id": ("snapshot-id",),
+    "set-properties": ("updates",),
+    "remove-properties": ("removals",),
+    "TableMetadata": (
+        *("table-uuid", "schemas", "current-schema-id", "partition-specs", "default-spec-id", "last-partition-id"),
+        *("sort-orders", "default-sort-order-id", "properties", "current-snapshot-id", "refs", "snapshots"),
+        *("statistics", "partition-statistics", "snapshot-log", "metadata-log"),
+    ),
+    "ViewMetadata": ("properties",),
+}
+"""Members that the server can do without when it reads, and always writes; or that clients should always send."""
+
+HIDDEN: Final = {("set-properties", "updated"), ("remove-properties", "removed")}
+"""Members that the server reads for the sake of old clients."""
+
+_DEFAULT = {"anyOf": [{"type": "boolean"}, {"type": "number"}, {"type": "string"}]}
+_KIND_OF_REF = {"type": "string", "enum": ["branch", "tag"]}
+EXACT: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("SnapshotReference", "type"): _KIND_OF_REF,
+    ("set-snapshot-ref", "type"): _KIND_OF_REF,
+    ("StructField", "initial-default"): _DEFAULT,
+    ("StructField", "write-default"): _DEFAULT,
+    ("ErrorModel", "code"): {"type": "integer", "minimum": 400, "maximum": 599},
+    ("TableMetadata", "format-version"): {"type": "integer", "minimum": 1, "maximum": 3},
+    ("ViewMetadata", "format-version"): {"type": "integer", "const": 1},
+    ("Snapshot", "summary"): {
+        "type": "object",
+        "properties": {"operation": {"type": "string", "enum": ["append", "replace", "overwrite", "delete"]}},
+        "required": ["operation"],
+        "additionalProperties": {"type": "string"},
+    },
+}
+"""Members that are narrower than their type."""
