@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance e2e bench
+.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance prefetch e2e bench
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ identity: setup ## Real identity providers: Keycloak and a Kubernetes API server
 
 conformance: setup ## Suites that nobody here wrote
 	$(BIN)/pytest tests/conformance $(ARGS)
+
+prefetch: setup ## Fetch and build the outside programs of all lanes into the cache, once
+	@$(BIN)/python -m tests.servers.prefetch
 
 e2e: setup ## The whole product with real engines
 	$(BIN)/pytest tests/e2e $(ARGS)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,21 +12,14 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 import urllib3
 
+from tests.conformance.kit import runner
 from tests.conformance.kit_stack import WAREHOUSE
 from tests.conformance.sweeping_proxy import FIXED_PLACES, sweeping
 from tests.servers.lakewarden_server import DevServer, start_dev
 
-KIT = Path(__file__).parents[2].parent / "shared" / "rck" / "run-rck.sh"
-SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 FOLDER = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 NEEDED = 149
 """What the kit has for catalogs with nested namespaces; eight more of its tests are switched off in the kit itself."""
-
-
-def cache() -> Path:
-    """Where downloads are kept between runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAKEWARDEN_CACHE") or Path(base, "lakewarden"), "rck")
 
 
 def token(server: DevServer) -> str:
@@ -73,21 +65,13 @@ def server(fixed_places: None) -> Iterator[DevServer]:
 
 @pytest.mark.timeout(1800)
 def test_the_kit_passes_in_full(server: DevServer, tmp_path: Path) -> None:
-    """`RCK_SELECT` in the environment runs a single class or method while developing, and needs one pass."""
-    assert KIT.is_file(), "The kit's runner is not beside this checkout: shared/rck/run-rck.sh"
-    reports = Path(os.environ.get("RCK_REPORTS", tmp_path))
+    """`LAKEWARDEN_TEST_KIT_SELECT` runs a single class or method while developing, and needs one pass."""
+    chosen = os.environ.get("LAKEWARDEN_TEST_KIT_SELECT")
     address = urlsplit(server.info.catalog_uri)
     with sweeping(address.netloc) as proxy:
-        done = subprocess.run(
-            [KIT, address._replace(netloc=proxy).geturl(), server.info.warehouse.name, token(server)],
-            env={**os.environ, "RCK_CACHE": str(cache()), "RCK_REPORTS": str(reports)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    said = f"{done.stdout}\n{done.stderr}\nReports: {reports}"
-    summary = SUMMARY.search(done.stdout)
-    assert summary is not None, said
-    passed, failed, _ = (int(number) for number in summary.groups())
-    assert failed == 0, said
-    assert passed >= (NEEDED if "RCK_SELECT" not in os.environ else 1), said
+        uri = address._replace(netloc=proxy).geturl()
+        select = (chosen,) if chosen else runner.EVERYTHING
+        outcome = runner.run(uri, server.info.warehouse.name, token(server), reports=tmp_path, select=select)
+    print(f"\nIceberg REST Compatibility Kit: {outcome}")  # noqa: T201 the figures
+    assert outcome.failed == 0, "\n".join([str(outcome), *outcome.told, outcome.console[-4000:]])
+    assert outcome.passed >= (1 if chosen else NEEDED), outcome

@@ -136,7 +136,7 @@ def test_verified_opaque_token_outlives_its_provider(tmp_path: Path) -> None:
         time.sleep(0.25)
         before = time.monotonic()
         assert chain.authenticate(f"Bearer {token}").id == "oidc~lakewarden-opaque"
-        assert time.monotonic() - before < 0.1
+        assert time.monotonic() - before < 2  # it does not wait for a time-out
     with pytest.raises(Unavailable):
         chain.authenticate(f"Bearer {fresh}")
 

@@ -158,7 +158,7 @@ def test_api_server_that_goes_away_delays_no_known_account(token_file: Path) -> 
     for _ in range(3):
         before = time.monotonic()
         assert chain.authenticate(known).kind == "application"
-        assert time.monotonic() - before < 0.1
+        assert time.monotonic() - before < 2  # it does not wait for a time-out
         time.sleep(0.05)
     with pytest.raises(Unavailable, match="cannot be asked"):
         chain.authenticate(fresh)

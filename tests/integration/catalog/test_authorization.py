@@ -1,8 +1,6 @@
 """Who may call which route: a table over all of them, so that a new route fails here until it is listed."""
 
 import json
-from dataclasses import dataclass
-from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
@@ -11,11 +9,9 @@ from catalog.api.urls import CAPABILITIES
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from tests.installation import Grant
-from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION, Lake
+from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.routes import CASES, NAMESPACE, Needs, Target, move
 from tests.servers.asgi_client import Answer
-
-Target = Literal["warehouse", "namespace", "table", "view"]
-Needs = Literal["describe", "select", "create", "write", "modify"]
 
 MISSING_TYPES: dict[Target, str] = {
     "warehouse": "NoSuchWarehouseException",
@@ -27,57 +23,6 @@ MISSING_NAMES = {"sales": "hides", "orders": "nobody", "report": "no-one"}
 """As long as the names that exist, and none of them there."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """What a call acts upon, the weakest privilege on the warehouse that allows it, and its body."""
-
-    target: Target
-    needs: Needs
-    body: Any = None
-
-
-def _move(name: str) -> dict[str, Any]:
-    return {
-        "source": {"namespace": ["sales"], "name": name},
-        "destination": {"namespace": ["sales"], "name": "moved"},
-    }
-
-
-_COMMIT: dict[str, Any] = {"requirements": [], "updates": []}
-_CHANGE = {**_COMMIT, "identifier": {"namespace": ["sales"], "name": "orders"}}
-_P = "/v1/{prefix}"
-_N = _P + "/namespaces/{namespace}"
-_T = _N + "/tables/{table}"
-_V = _N + "/views/{view}"
-
-CASES = {
-    f"GET {_P}/namespaces": Case("warehouse", "describe"),
-    f"POST {_P}/namespaces": Case("warehouse", "create", {"namespace": ["fresh"]}),
-    f"GET {_N}": Case("namespace", "describe"),
-    f"HEAD {_N}": Case("namespace", "describe"),
-    f"DELETE {_N}": Case("namespace", "modify"),
-    f"POST {_N}/properties": Case("namespace", "modify", {"updates": {"a": "b"}}),
-    f"GET {_N}/tables": Case("namespace", "describe"),
-    f"POST {_N}/tables": Case("namespace", "create", {"name": "fresh", "schema": SCHEMA}),
-    f"GET {_T}": Case("table", "describe"),
-    f"HEAD {_T}": Case("table", "describe"),
-    f"POST {_T}": Case("table", "write", _COMMIT),
-    f"DELETE {_T}": Case("table", "modify"),
-    f"GET {_T}/credentials": Case("table", "select"),
-    f"POST {_T}/metrics": Case("table", "select", {"report-type": "scan-report"}),
-    f"POST {_T}/unregister": Case("table", "modify"),
-    f"POST {_N}/register": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
-    f"POST {_P}/tables/rename": Case("table", "modify", _move("orders")),
-    f"GET {_N}/views": Case("namespace", "describe"),
-    f"POST {_N}/views": Case("namespace", "create", {"name": "fresh", "schema": SCHEMA, "view-version": VIEW_VERSION}),
-    f"GET {_V}": Case("view", "describe"),
-    f"HEAD {_V}": Case("view", "describe"),
-    f"POST {_V}": Case("view", "modify", _COMMIT),
-    f"DELETE {_V}": Case("view", "modify"),
-    f"POST {_N}/register-view": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
-    f"POST {_P}/views/rename": Case("view", "modify", _move("report")),
-    f"POST {_P}/transactions/commit": Case("table", "write", {"table-changes": [_CHANGE]}),
-}
 WEAKER: dict[Needs, Needs | None] = {
     "describe": None,
     "select": "describe",
@@ -171,7 +116,7 @@ def test_the_privilege_that_is_needed_is_enough(filled: Lake, grant: Grant, rout
     grant("able", case.needs)
     if route.endswith("/rename"):
         grant("able", "create")
-    if route == f"DELETE {_N}":
+    if route == f"DELETE {NAMESPACE}":
         assert call(filled.as_user("able"), route).error() == (409, "NamespaceNotEmptyException")
         return
     answer = call(filled.as_user("able"), route)
@@ -191,7 +136,7 @@ def test_an_identity_provider_that_is_away_is_no_refusal(filled: Lake, route: st
 def test_rename_needs_the_right_to_create_where_it_goes(filled: Lake, grant: Grant) -> None:
     grant("mover", "modify")
     for kind, name in (("tables", "orders"), ("views", "report")):
-        answer = filled.as_user("mover").client.post(filled.path(kind, "rename"), _move(name))
+        answer = filled.as_user("mover").client.post(filled.path(kind, "rename"), move(name))
         assert answer.error() == (403, "ForbiddenException")
 
 

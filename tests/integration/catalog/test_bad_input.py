@@ -9,7 +9,7 @@ import pytest
 from catalog.api.urls import CAPABILITIES
 from lakewarden.audit.models import AuditEntry
 from tests.integration.catalog.lake import SCHEMA, Lake, add_snapshot, set_branch
-from tests.integration.catalog.test_authorization import CASES
+from tests.integration.catalog.routes import CASES
 from tests.servers.asgi_client import AsgiClient
 
 POSTS = [each for each in CAPABILITIES if each.startswith("POST ") and CASES[each].body is not None]

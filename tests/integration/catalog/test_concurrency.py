@@ -13,7 +13,7 @@ from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from tests.integration.catalog.conftest import local
 from tests.integration.catalog.lake import Lake, add_snapshot, identifier, set_branch, set_properties
-from tests.integration.catalog.test_tables import commit_staged
+from tests.integration.catalog.staged import commit_staged
 from tests.servers.asgi_client import Answer
 
 

@@ -11,11 +11,7 @@ from catalog.models import Tabular
 from tests.installation import Grant
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.servers.asgi_client import Answer
-
-
-def register(lake: Lake, name: str, location: str, **more: Any) -> Answer:
-    return lake.client.post(lake.namespace("sales", "register"), {"name": name, "metadata-location": location, **more})
+from tests.integration.catalog.registering import register
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from lakewarden.tasks.purge import purge_location
 from tenants.models import Warehouse
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.catalog.test_tables import commit_staged
+from tests.integration.catalog.staged import commit_staged
 
 
 def move(location: str) -> dict[str, str]:

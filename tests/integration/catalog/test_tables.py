@@ -16,9 +16,8 @@ from lakewarden import config
 from lakewarden.authz.ledger.models import Grant
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, add_snapshot, identifier, set_branch, set_properties
+from tests.integration.catalog.staged import CREATE, commit_staged
 from tests.servers.asgi_client import Answer
-
-CREATE = {"type": "assert-create"}
 
 
 def on_disk(answer: Any) -> Any:
@@ -29,24 +28,6 @@ def on_disk(answer: Any) -> Any:
 
 def rename(lake: Lake, source: dict[str, Any], destination: dict[str, Any]) -> Answer:
     return lake.client.post(lake.path("tables", "rename"), {"source": source, "destination": destination})
-
-
-def commit_staged(lake: Lake, name: str, staged: Any, **options: Any) -> Answer:
-    """What a client sends to finish a creation that it staged."""
-    metadata = staged["metadata"]
-    updates = [
-        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
-        {"action": "upgrade-format-version", "format-version": metadata["format-version"]},
-        {"action": "add-schema", "schema": metadata["schemas"][0], "last-column-id": metadata["last-column-id"]},
-        {"action": "set-current-schema", "schema-id": -1},
-        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
-        {"action": "set-default-spec", "spec-id": -1},
-        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
-        {"action": "set-default-sort-order", "sort-order-id": -1},
-        {"action": "set-location", "location": metadata["location"]},
-        set_properties(**metadata["properties"]),
-    ]
-    return lake.commit(name, *updates, requirements=[CREATE], **options)
 
 
 def test_create_answers_with_fresh_ids_and_writes_the_file(lake: Lake, recorded: Recorded) -> None:

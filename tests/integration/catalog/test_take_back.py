@@ -10,8 +10,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from tests.integration.catalog.conftest import local
 from tests.integration.catalog.lake import Lake
-from tests.integration.catalog.test_register import register
-from tests.integration.catalog.test_tables import commit_staged
+from tests.integration.catalog.registering import register
+from tests.integration.catalog.staged import commit_staged
 
 
 def dropped(lake: Lake, place: str | None = None, **query: str) -> Any:

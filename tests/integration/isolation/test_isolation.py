@@ -7,15 +7,14 @@ and same words apart from the name or id that was sent; nothing of it is in any 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from tests.integration.isolation.cases import CATALOG, PARTS, Case, lakehouse, management
+from tests.integration.isolation.asked import OF_B, Asked, Values
+from tests.integration.isolation.cases import CATALOG, Case, lakehouse, management
 from tests.integration.isolation.served import served, short_form
 from tests.integration.isolation.world import INTRUDERS, World, missing_like
-from tests.servers.asgi_client import Answer, AsgiClient
+from tests.servers.asgi_client import Answer
 
 MANAGEMENT = management()
 CASES: dict[str, list[Case]] = {**CATALOG, **lakehouse(), **MANAGEMENT}
@@ -23,9 +22,7 @@ MINIMUM = 1290
 """The matrix has at least so many combinations of route, method and intruder: it does not shrink unseen."""
 COMBINATIONS = [(route, intruder) for route in CASES for intruder in INTRUDERS]
 
-_NAMED = re.compile(r"\{(\w+)\}")
 _DURATION = re.compile(r'"duration-ms":\d+')
-_OF_B = "own_"
 _GLOBAL = {
     "project",
     "user",
@@ -42,8 +39,6 @@ _GLOBAL = {
 }
 """What means something of the first project whatever project a request is about."""
 
-Values = dict[str, str]
-
 
 def test_every_route_is_in_the_matrix() -> None:
     listed = set(CASES) | {short_form(route) for route in MANAGEMENT}
@@ -55,36 +50,6 @@ def test_every_route_is_in_the_matrix() -> None:
 @pytest.mark.parametrize("count", [len(COMBINATIONS)], ids=lambda count: f"{count}-combinations")
 def test_the_matrix_does_not_shrink(count: int) -> None:
     assert count >= MINIMUM
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request with names still in braces."""
-
-    method: str
-    path: str
-    body: Any
-
-    @classmethod
-    def of(cls, route: str, case: Case) -> "Asked":
-        method, _, template = route.partition(" ")
-        path = _NAMED.sub(lambda found: f"{{{PARTS.get(found[1], found[1])}}}", case.path or template)
-        return cls(method, path + (f"?{case.query}" if case.query else ""), case.body)
-
-    @property
-    def names(self) -> set[str]:
-        """What of the first project it names."""
-        found = set(_NAMED.findall(self.path + json.dumps(self.body)))
-        return {name for name in found if not name.startswith(_OF_B)}
-
-    def ask(self, caller: AsgiClient, values: Values, project: str | None) -> Answer:
-        def filled(text: str) -> str:
-            return _NAMED.sub(lambda found: values.get(found[1], found[0]), text)
-
-        # ids and names of the tests need no escape in JSON
-        body = None if self.body is None else json.loads(filled(json.dumps(self.body)))
-        headers = {} if project is None else {"x-project-id": project}
-        return caller.call(self.method, filled(self.path), json=body, headers=headers)
 
 
 def variants(
@@ -104,7 +69,7 @@ def variants(
 def said(answer: Answer, values: Values, project: str | None) -> tuple[int, str]:
     """Status and body, with what was sent taken out; some names are alike in both projects."""
     text = _DURATION.sub("", answer.body.decode())
-    by_name = sorted(values.items(), key=lambda pair: pair[0].startswith(_OF_B), reverse=True)
+    by_name = sorted(values.items(), key=lambda pair: pair[0].startswith(OF_B), reverse=True)
     sent = {value: name for name, value in by_name}
     if project is not None:
         sent.setdefault(project, "project")
@@ -114,7 +79,7 @@ def said(answer: Answer, values: Values, project: str | None) -> tuple[int, str]
 
 
 def own_values(world: World) -> Values:
-    return {f"{_OF_B}{name}": value for name, value in world.b.values.items()}
+    return {f"{OF_B}{name}": value for name, value in world.b.values.items()}
 
 
 @pytest.mark.parametrize("route", CASES)

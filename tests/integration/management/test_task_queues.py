@@ -13,7 +13,7 @@ from lakewarden.tasks import cleanup, stalled
 from lakewarden.tasks.cleanup import plan_task_log_cleanup, task_log_cleanup
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
-from tests.integration.management.test_tasks import dropped, fail_for_good, listed, run, take, told
+from tests.integration.management.purges import dropped, fail_for_good, listed, run, take, told
 from tests.servers.asgi_client import AsgiClient
 
 PROJECT = "/management/v1/project/task-queue/task_log_cleanup/config"

@@ -26,6 +26,8 @@ from tests.integration.replicas.pair import SCHEMA, Lake, Pair, Person, Replica
 KILLS = 3
 WRITERS = 6
 """Of each server."""
+ENOUGH = 5 * WRITERS
+"""Answers before a kill, and after it: more than the killed server can still have been giving."""
 _OK = {200, 204}
 
 
@@ -74,6 +76,12 @@ async def _write(scene: Scene, replica: Replica, person: Person, *, named: str, 
             return
 
 
+async def _until_answered(scene: Scene, count: int) -> None:
+    async with asyncio.timeout(60):
+        while len(scene.answered) < count:  # noqa: ASYNC110 who writes is not told that somebody waits
+            await asyncio.sleep(0.01)
+
+
 async def _killed_in_the_middle(scene: Scene, pair: Pair, *, named: str) -> int:
     """Write through both servers, and kill the second; returns how often the first answered after that."""
     over = asyncio.Event()
@@ -83,10 +91,10 @@ async def _killed_in_the_middle(scene: Scene, pair: Pair, *, named: str) -> int:
         for name, replica in zip("ab", pair.both, strict=True)
         for _ in range(WRITERS)
     ]
-    await asyncio.sleep(0.7)
-    before = len(scene.answered)
+    await _until_answered(scene, len(scene.answered) + ENOUGH)
     os.kill(pair.b.server.process.pid, signal.SIGKILL)
-    await asyncio.sleep(0.7)
+    before = len(scene.answered)
+    await _until_answered(scene, before + ENOUGH)
     over.set()
     await asyncio.gather(*writing)
     return len(scene.answered) - before

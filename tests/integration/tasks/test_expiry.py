@@ -11,7 +11,7 @@ from catalog.models import Deletion, Namespace, Tabular
 from catalog.services import expiry
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
-from tests.integration.tasks.test_worker import wait_for, worker
+from tests.integration.tasks.workers import wait_for, worker
 from tests.servers.asgi_client import AsgiClient
 
 TABLES = 40

@@ -1,12 +1,6 @@
 """`lakewarden work` as a process: it purges what was dropped, and takes over what a killed one left."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +12,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from lakewarden.tasks import cleanup
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
+from tests.integration.tasks.workers import wait_for, worker
 from tests.servers.asgi_client import AsgiClient
-
-
-@contextmanager
-def worker(log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "lakewarden.cli", "work"], stdout=output, stderr=output, env=os.environ
-        )
-        try:
-            yield child
-        finally:
-            if child.poll() is None:
-                child.kill()
-            child.wait(10)
-
-
-def wait_for(condition: Callable[[], bool], *, what: str, log: Path) -> None:
-    deadline = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen:\n{log.read_text()}"
-        time.sleep(0.1)
 
 
 @pytest.fixture
@@ -90,10 +64,14 @@ def test_a_job_of_a_killed_worker_is_given_back(lake: Lake, tmp_path: Path) -> N
         cursor.execute("update procrastinate_jobs set status = 'doing', worker_id = %s", [dead])
     log = tmp_path / "worker.log"
 
-    with worker(log):
-        wait_for(lambda: not location.exists(), what="the purge", log=log)
+    def is_left() -> bool:
+        return ProcrastinateJob.objects.filter(task_name="purge_location").exists()
 
-    assert not ProcrastinateJob.objects.filter(task_name="purge_location").exists()
+    with worker(log):
+        # the files go first, then the task is settled, and the job goes last
+        wait_for(lambda: not is_left(), what="the end of the job", log=log)
+
+    assert not location.exists()
     assert [each["status"] for each in tasks(lake)] == ["SUCCESS"]
 
 

@@ -25,7 +25,7 @@ class Party:
         self.asked.append(token)
         self.is_asked.set()
         if self.hold:
-            assert self.release.wait(timeout=5)
+            assert self.release.wait(timeout=60)
         answer = self.answers.get(token)
         if isinstance(answer, Exception):
             raise answer
@@ -51,6 +51,33 @@ def in_threads(count: int, call: Callable[[], Answer]) -> tuple[list[threading.T
     return threads, results
 
 
+class CountedEvent(threading.Event):
+    """Counts the threads that wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = threading.Semaphore(0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waiting.release()
+        return super().wait(timeout)
+
+
+def joined(asked: Inquiry, party: Party, count: int, token: str) -> list[object]:
+    """What as many threads get that ask about one token: the first one's question is held, the others wait for it."""
+    first, answer = in_threads(1, lambda: asked.verdict(token))
+    assert party.is_asked.wait(timeout=30)
+    (flight,) = asked._flights.values()
+    flight.landed = landed = CountedEvent()
+    others, answers = in_threads(count - 1, lambda: asked.verdict(token))
+    for _ in others:
+        assert landed.waiting.acquire(timeout=30)
+    party.release.set()
+    for thread in (*first, *others):
+        thread.join(timeout=30)
+    return [*answer, *answers]
+
+
 def test_refused_token_is_asked_about_once_in_a_while(clock: FakeClock) -> None:
     party = Party(good={"sub": "ada"})
     asked = inquiry(party, clock)
@@ -74,12 +101,7 @@ def test_many_threads_share_one_question(clock: FakeClock) -> None:
     party = Party(good={"sub": "ada"})
     party.hold = True
     asked = inquiry(party, clock)
-    threads, results = in_threads(8, lambda: asked.verdict("good"))
-    assert party.is_asked.wait(timeout=5)
-    time.sleep(0.1)  # the others come to wait
-    party.release.set()
-    for thread in threads:
-        thread.join(timeout=5)
+    results = joined(asked, party, 8, "good")
 
     assert results == [{"sub": "ada"}] * 8
     assert party.asked == ["good"]
@@ -155,12 +177,7 @@ def test_those_who_wait_for_a_question_that_fails_are_told(clock: FakeClock) -> 
     party = Party(a=ServesNobody("down"))
     party.hold = True
     asked = inquiry(party, clock)
-    threads, results = in_threads(4, lambda: asked.verdict("a"))
-    assert party.is_asked.wait(timeout=5)
-    time.sleep(0.1)
-    party.release.set()
-    for thread in threads:
-        thread.join(timeout=5)
+    results = joined(asked, party, 4, "a")
 
     assert len(results) == 4
     assert all("cannot be asked" in str(result) for result in results)

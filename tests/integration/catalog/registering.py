@@ -1,0 +1,10 @@
+"""Makes tables of metadata files that are there."""
+
+from typing import Any
+
+from tests.integration.catalog.lake import Lake
+from tests.servers.asgi_client import Answer
+
+
+def register(lake: Lake, name: str, location: str, **more: Any) -> Answer:
+    return lake.client.post(lake.namespace("sales", "register"), {"name": name, "metadata-location": location, **more})

@@ -1,0 +1,63 @@
+"""Every route of the catalog, with what it acts upon and the weakest privilege that allows it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION
+
+Target = Literal["warehouse", "namespace", "table", "view"]
+Needs = Literal["describe", "select", "create", "write", "modify"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a call acts upon, the weakest privilege on the warehouse that allows it, and its body."""
+
+    target: Target
+    needs: Needs
+    body: Any = None
+
+
+def move(name: str) -> dict[str, Any]:
+    return {
+        "source": {"namespace": ["sales"], "name": name},
+        "destination": {"namespace": ["sales"], "name": "moved"},
+    }
+
+
+_COMMIT: dict[str, Any] = {"requirements": [], "updates": []}
+_CHANGE = {**_COMMIT, "identifier": {"namespace": ["sales"], "name": "orders"}}
+_P = "/v1/{prefix}"
+NAMESPACE = _P + "/namespaces/{namespace}"
+_T = NAMESPACE + "/tables/{table}"
+_V = NAMESPACE + "/views/{view}"
+CASES = {
+    f"GET {_P}/namespaces": Case("warehouse", "describe"),
+    f"POST {_P}/namespaces": Case("warehouse", "create", {"namespace": ["fresh"]}),
+    f"GET {NAMESPACE}": Case("namespace", "describe"),
+    f"HEAD {NAMESPACE}": Case("namespace", "describe"),
+    f"DELETE {NAMESPACE}": Case("namespace", "modify"),
+    f"POST {NAMESPACE}/properties": Case("namespace", "modify", {"updates": {"a": "b"}}),
+    f"GET {NAMESPACE}/tables": Case("namespace", "describe"),
+    f"POST {NAMESPACE}/tables": Case("namespace", "create", {"name": "fresh", "schema": SCHEMA}),
+    f"GET {_T}": Case("table", "describe"),
+    f"HEAD {_T}": Case("table", "describe"),
+    f"POST {_T}": Case("table", "write", _COMMIT),
+    f"DELETE {_T}": Case("table", "modify"),
+    f"GET {_T}/credentials": Case("table", "select"),
+    f"POST {_T}/metrics": Case("table", "select", {"report-type": "scan-report"}),
+    f"POST {_T}/unregister": Case("table", "modify"),
+    f"POST {NAMESPACE}/register": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
+    f"POST {_P}/tables/rename": Case("table", "modify", move("orders")),
+    f"GET {NAMESPACE}/views": Case("namespace", "describe"),
+    f"POST {NAMESPACE}/views": Case(
+        "namespace", "create", {"name": "fresh", "schema": SCHEMA, "view-version": VIEW_VERSION}
+    ),
+    f"GET {_V}": Case("view", "describe"),
+    f"HEAD {_V}": Case("view", "describe"),
+    f"POST {_V}": Case("view", "modify", _COMMIT),
+    f"DELETE {_V}": Case("view", "modify"),
+    f"POST {NAMESPACE}/register-view": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
+    f"POST {_P}/views/rename": Case("view", "modify", move("report")),
+    f"POST {_P}/transactions/commit": Case("table", "write", {"table-changes": [_CHANGE]}),
+}
