@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance prefetch e2e bench
+.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance prefetch e2e bench soak
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ prefetch: setup ## Fetch and build the outside programs of all lanes into the ca
 
 e2e: setup ## The whole product with real engines
 	$(BIN)/pytest tests/e2e $(ARGS)
+
+soak: setup ## A ledger against faults, by default some minutes (ARGS="--operations 100000 --faults 500 --seed 7")
+	@PYTHONPATH=platform $(BIN)/python -m tests.soak $(ARGS)
 
 bench: setup ## Measure the catalog against a native yardstick (ARGS="--scenario 'load-*' --clients 8")
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -23,6 +23,10 @@ class Lost(ConnectionError):
     """The server went away before it had answered."""
 
 
+class NotThere(Lost):
+    """Nobody listened: nothing was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request to the server on `port`; `json` is sent as its body."""
@@ -126,4 +130,4 @@ class Exchange:
         try:
             return _Connection(*await asyncio.open_connection(HOST, port))
         except OSError as error:
-            raise Lost(f"nobody answers on port {port}") from error
+            raise NotThere(f"nobody answers on port {port}") from error

@@ -155,7 +155,7 @@ def add_clients(state_dir: Path) -> Callable[[RunningIssuer], list[Person]]:
         clients = Clients(state).ensure(*(_client(f"person-{number:03}") for number in range(PEOPLE)))
 
     def signed_in(issuer: RunningIssuer) -> list[Person]:
-        return [_signed_in(issuer, client.client_id, str(client.client_secret)) for client in clients]
+        return [signed_in_as(issuer, client.client_id, str(client.client_secret)) for client in clients]
 
     return signed_in
 
@@ -170,7 +170,7 @@ def _client(name: str) -> Client:
     )
 
 
-def _signed_in(issuer: RunningIssuer, name: str, secret: str) -> Person:
+def signed_in_as(issuer: RunningIssuer, name: str, secret: str) -> Person:
     answer = requests.post(
         f"{issuer.url}/token", data={"grant_type": "client_credentials"}, auth=(name, secret), timeout=30
     )
@@ -186,7 +186,7 @@ def started(issuer: RunningIssuer, people: Sequence[Person]) -> Iterator[Pair]:
         "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,
     }
     own = issuer.identities.admin
-    admin = _signed_in(issuer, own.client_id, own.client_secret)
+    admin = signed_in_as(issuer, own.client_id, own.client_secret)
     with prepared(settings) as a, asyncio.Runner() as runner:
         url = a.settings["LAKEWARDEN__DATABASE__URL"]
         # its sessions can be told from the other's
