@@ -34,6 +34,7 @@ from lakewarden.authz.model import is_allowed
 from lakewarden.context import Allowed, Caller, PrincipalId
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key, Row
+from lakewarden.hot.files import FILES
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
 from lakewarden.http import codings
 from lakewarden.http.request import assumed_role, base_uri_of, clean_request_id
@@ -294,8 +295,11 @@ def _place(prefix: bytes, names: bytes) -> tuple[UUID, str] | None:
 async def _table_answer(request: HotRequest, identifier: UUID, version: int) -> Answer | None:
     tag = etags.of(identifier, version)
     headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), _request_id(request)]
-    document = RECENT.find(identifier, version)
-    if document is None:
+    kept = RECENT.find(identifier, version)
+    if kept is None:
+        return None
+    document, is_missing = kept
+    if await FILES.is_missing(is_missing):
         return None
     if etags.matches(request.headers.get(b"if-none-match", b"").decode("latin-1"), tag):
         return 304, headers, b""

@@ -32,7 +32,7 @@ class TablesEndpoint(CatalogMutation):
         return identifiers(request, granted.target.path, *tabulars.listed(granted, Tabular.Kind.TABLE, page))
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
-        body = request.decode(CreateTable)
+        body = request.decode(CreateTable, may_be_large=True)
         ref = NamespaceRef.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
         if body.stage_create:
@@ -63,7 +63,7 @@ class TableEndpoint(CatalogMutation):
         return no_content()
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        body = request.decode(CommitTable)
+        body = request.decode(CommitTable, may_be_large=True)
         if tables.is_creation(body.requirements):
             ref = NamespaceRef.parse(prefix, namespace)
             into = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
@@ -109,7 +109,7 @@ class RenameTableEndpoint(CatalogMutation):
 
 class TableMetricsEndpoint(Endpoint):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        report = request.decode(MetricsReport)
+        report = request.decode(MetricsReport, may_be_large=True)
         granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.READ_DATA)
         metrics.keep(granted, report.report_type, request.body)
         return no_content()

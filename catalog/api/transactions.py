@@ -29,7 +29,7 @@ class CommitTransaction(msgspec.Struct, rename="kebab"):
 
 class TransactionEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
-        changes = request.decode(CommitTransaction).table_changes
+        changes = request.decode(CommitTransaction, may_be_large=True).table_changes
         if not changes:
             raise BadRequest("Invalid transaction: table-changes is empty")
         _ensure_distinct(changes)

@@ -27,7 +27,7 @@ class ViewsEndpoint(CatalogMutation):
         return identifiers(request, granted.target.path, *tabulars.listed(granted, Tabular.Kind.VIEW, page))
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
-        body = request.decode(CreateView)
+        body = request.decode(CreateView, may_be_large=True)
         ref = NamespaceRef.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
         return render_stored(request, views.create(granted, body, request.body), suffix=LOAD_SUFFIX)
@@ -48,7 +48,7 @@ class ViewEndpoint(CatalogMutation):
         return no_content()
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
-        body = request.decode(CommitView)
+        body = request.decode(CommitView, may_be_large=True)
         granted = access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.COMMIT)
         return render_stored(request, views.replace(granted, body), suffix=LOAD_SUFFIX)
 

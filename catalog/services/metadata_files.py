@@ -19,7 +19,7 @@ from lakewarden.errors import (
 )
 from lakewarden.ids import new_id
 from lakewarden.memory import hold
-from lakewarden.storage.interface import FileMissing, OutOfReach, StorageError
+from lakewarden.storage.interface import FileMissing, OutOfReach, StorageBusy, StorageError
 from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,8 @@ def read(warehouse: Warehouse, location: str) -> bytes:
         content = storage_of(warehouse).read(location, limit=most)
     except FileMissing as error:
         raise ValidationFailed(f"Metadata file does not exist: {location}") from error
+    except StorageBusy as error:
+        raise Unavailable(f"{error}; nothing was changed", retry_after_s=5) from error
     except StorageError as error:
         raise ValidationFailed(f"Metadata file cannot be read: {error}") from error
     size = files.length(content)

@@ -19,19 +19,19 @@ class RecentDocuments:
         self._kept: OrderedDict[UUID, tuple[int, Document, Callable[[], bool]]] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, identifier: UUID, version: int) -> Document | None:
-        """The document of exactly this version, unless its metadata file is gone."""
+    def find(self, identifier: UUID, version: int) -> tuple[Document, Callable[[], bool]] | None:
+        """The document of exactly this version, and what says whether its metadata file is gone."""
         with self._lock:
             kept = self._kept.get(identifier)
             if kept is None or kept[0] != version:
                 return None
             self._kept.move_to_end(identifier)
-        return None if kept[2]() else kept[1]
+        return kept[1:]
 
     def keep(self, identifier: UUID, version: int, document: Document, is_missing: Callable[[], bool]) -> None:
         """Only what has been committed: a version that was taken back would be given again to something else.
 
-        `is_missing` says whether the metadata file is known to be gone, at no cost worth naming.
+        `is_missing` says whether the metadata file is known to be gone. It may hang: never call it on the event loop.
         """
         size = len(document.content)
         if size > self._capacity // 4:

@@ -1,10 +1,11 @@
 """The only place that picks concrete backends: authorizer, authenticator, storage."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 from lakewarden import config
 from lakewarden.authn.interface import Authenticator
 from lakewarden.authz.interface import Authorizer
+from lakewarden.storage.bounded import BoundedStorage, Places
 from lakewarden.storage.interface import Storage
 from lakewarden.storage.local import LocalStorage
 from lakewarden.storage.profiles import StorageProfile
@@ -41,4 +42,9 @@ def authenticator() -> Authenticator:
 
 def storage(profile: StorageProfile) -> Storage:
     """The storage that `profile` describes."""
-    return LocalStorage(profile)
+    return BoundedStorage(LocalStorage(profile), _places(profile.base_path))
+
+
+@lru_cache(maxsize=1000)
+def _places(base_path: str) -> Places:  # noqa: ARG001 each storage has its own
+    return Places(config.current().storage.max_calls_at_once)

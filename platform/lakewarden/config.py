@@ -74,6 +74,12 @@ class ServerConfig(Section):
         description="Make a default project at bootstrap, for requests that name none; without it these are refused.",
     )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Largest request body accepted, in bytes.")
+    max_plain_body_bytes: int = Field(
+        2 * 1024 * 1024,
+        ge=64 * 1024,
+        description="Largest body, unpacked, of requests that carry no metadata of a table or view, no transaction and "
+        "no metrics report; 413 beyond it.",
+    )
     max_working_bytes: int = Field(
         512 * 1024 * 1024,
         ge=64 * 1024 * 1024,
@@ -324,6 +330,13 @@ class RolesConfig(Section):
 class StorageConfig(Section):
     local_roots: Paths = Field(
         (), description="Directories below which warehouses of type `local` may lie; empty switches them off."
+    )
+    max_calls_at_once: int = Field(
+        8,
+        ge=1,
+        le=256,
+        description="Calls of one process that may be inside one warehouse's storage; further ones wait, and are "
+        "answered 503 while it does not answer. Leave some of `server.threads` for what needs no storage.",
     )
 
 

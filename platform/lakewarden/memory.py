@@ -42,7 +42,7 @@ class Budget:
         with self._changed:
             return self._take(size)
 
-    def take(self, size: int, *, patience_s: float = PATIENCE_S) -> None:
+    def take(self, size: int) -> None:
         """Wait for room; raises Unavailable when there is none in time, or too many wait already."""
         with self._changed:
             if self._take(size):
@@ -50,7 +50,7 @@ class Budget:
             if self._waiting < MOST_WAITING:
                 self._waiting += 1
                 try:
-                    if self._changed.wait_for(lambda: self._take(size), patience_s):
+                    if self._changed.wait_for(lambda: self._take(size), PATIENCE_S):
                         return
                 finally:
                     self._waiting -= 1

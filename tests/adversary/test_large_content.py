@@ -4,7 +4,10 @@
 """
 
 import gzip
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,10 +17,11 @@ import pytest
 from psycopg._cursor_base import BaseCursor
 
 from catalog.models import Namespace, Tabular
-from lakewarden import config
+from lakewarden import config, memory
 from lakewarden.authz.decisions import KNOWN
 from lakewarden.ids import new_id
 from lakewarden.names import match_key
+from lakewarden.storage.local import LocalStorage
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.servers.asgi_client import Answer
 
@@ -337,3 +341,118 @@ def test_a_list_that_is_too_long_is_read_in_pages(lake: Lake, huge: str, limited
     assert found == 3_000
     limited(max_list_entries=3000)
     assert len(lake.client.get(lake.namespace("sales", "tables")).json()["identifiers"]) == 3_000
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> memory.Budget:
+    """All the memory that large requests may take together: 8 MiB."""
+    budget = memory.Budget(8 * 1024 * 1024)
+    monkeypatch.setattr(memory, "working", lambda: budget)
+    monkeypatch.setattr(memory, "PATIENCE_S", 0.2)
+    return budget
+
+
+def test_large_documents_at_once_are_bounded_by_their_memory(lake: Lake, room: memory.Budget) -> None:
+    """Rights: create and modify. Too much at once is 503 and changes nothing."""
+    assert lake.create_table("orders").status == 200
+    assert [lake.commit("orders", _padded(number)).status for number in range(1, 30)] == [200] * 29
+    before = lake.load("orders")["metadata-location"]
+    assert room.used == 0, "what a request held is given back with its end"
+    taken = 7 * 1024 * 1024
+    assert room.try_take(taken)
+    tiny = set_properties(a="b")
+    for answer in (
+        lake.commit("orders", tiny),
+        lake.client.get(lake.table("orders", snapshots="refs")),
+        lake.client.get(lake.table("orders")),
+    ):
+        assert answer.error() == (503, "ServiceUnavailableException")
+        assert answer.headers["retry-after"]
+    assert lake.create_table("small").status == 200
+    room.give_back(taken)
+    assert lake.load("orders")["metadata-location"] == before
+    assert lake.commit("orders", tiny).status == 200
+    assert room.used == 0
+
+
+def test_a_large_body_where_a_small_one_belongs_is_not_decoded(lake: Lake) -> None:
+    """Rights: none; only a token."""
+    stranger = lake.as_user("stranger")
+    body = gzip.compress(b'{"namespace": ["' + b'a", "' * 3_000_000 + b'"]}')
+    calls = [lake.path("namespaces"), lake.namespace("sales", "properties"), lake.path("tables", "rename")]
+    for path in (*calls, "/management/v1/action/batch-check", "/management/v1/project"):
+        answer = stranger.client.post(path, body=body, headers={"content-encoding": "gzip"})
+        assert answer.error() == (413, "PayloadTooLargeException"), path
+
+
+class Hung:
+    """A file system that answers nobody until it is let go."""
+
+    def __init__(self) -> None:
+        self.gone_on = threading.Event()
+        self.inside = 0
+
+    def wait(self) -> None:
+        self.inside += 1
+        assert self.gone_on.wait(60)
+
+
+@pytest.fixture
+def hung(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hung]:
+    """The storage of all warehouses from now on."""
+    found = Hung()
+    stat, write = LocalStorage.is_known_missing, LocalStorage.write_new
+
+    def is_known_missing(self: LocalStorage, location: str) -> bool:
+        found.wait()
+        return stat(self, location)
+
+    def write_new(self: LocalStorage, location: str, content: bytes) -> None:
+        found.wait()
+        write(self, location, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStorage, "is_known_missing", is_known_missing)
+        patched.setattr(LocalStorage, "write_new", write_new)
+        yield found
+        found.gone_on.set()
+
+
+def test_a_hung_storage_does_not_stop_the_loop(lake: Lake, request: pytest.FixtureRequest, base: Path) -> None:
+    """Rights: none are needed: somebody's mount hangs."""
+    assert lake.create_table("orders").status == 200
+    lake.load("orders")
+    hung: Hung = request.getfixturevalue("hung")
+    started = time.monotonic()
+    gzipped = {"accept-encoding": "gzip"}
+    for _ in range(20):
+        assert lake.client.get(lake.table("orders"), headers=gzipped).status == 200
+        assert lake.client.head(lake.table("orders")).status == 204
+    assert time.monotonic() - started < 5
+    assert hung.inside == 1, "only one thread waits for the storage"
+
+    hung.gone_on.set()
+    for file in base.rglob("*.metadata.json"):
+        file.unlink()
+    deadline = time.monotonic() + 20
+    while (answer := lake.client.get(lake.table("orders"), headers=gzipped)).status == 200:
+        assert time.monotonic() < deadline
+    assert answer.error() == (404, "NotFoundException")
+
+
+def test_a_hung_storage_leaves_threads_for_others(lake: Lake, hung: Hung) -> None:
+    """Rights: create. Their storage hangs; beyond 8 calls nobody waits for it, and the rest of the server works."""
+    with ThreadPoolExecutor(12) as pool:
+        first = [pool.submit(lake.create_table, f"t{number}") for number in range(8)]
+        deadline = time.monotonic() + 30
+        while hung.inside < 8:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        further = [pool.submit(lake.create_table, f"u{number}").result(30) for number in range(6)]
+        assert [answer.error() for answer in further] == [(503, "ServiceUnavailableException")] * 6
+        assert all(answer.headers["retry-after"] for answer in further)
+        assert hung.inside == 8
+        assert lake.create_namespace("elsewhere").status == 200
+        assert not any(each.done() for each in first)
+        hung.gone_on.set()
+        assert [each.result(30).status for each in first] == [200] * 8

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from lakewarden import backends, config
 from lakewarden.context import Actor, PrincipalId, RequestContext
-from lakewarden.errors import BadRequest
+from lakewarden.errors import BadRequest, PayloadTooLarge
 from lakewarden.http.bridge import MEMORY
 from lakewarden.http.codings import unpacked
 from lakewarden.ids import new_id_text
@@ -56,8 +56,14 @@ class ApiRequest:
             base_uri=base_uri(request),
         )
 
-    def decode(self, shape: type[T]) -> T:
-        """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong."""
+    def decode(self, shape: type[T], *, may_be_large: bool = False) -> T:
+        """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong.
+
+        Decoding holds up all other threads: only bodies that hold whole documents may be large (PayloadTooLarge).
+        """
+        most = config.current().server.max_plain_body_bytes
+        if len(self.body) > most and not may_be_large:
+            raise PayloadTooLarge(f"The request body has {len(self.body)} bytes; this route takes {most} at most")
         try:
             return msgspec.json.decode(self.body or b"null", type=shape)
         except msgspec.ValidationError as error:

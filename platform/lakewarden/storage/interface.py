@@ -22,6 +22,10 @@ class FileTaken(StorageError):
     """A file lies at the location already."""
 
 
+class StorageBusy(StorageError):
+    """The store does not answer those who ask it already."""
+
+
 class StorageFull(StorageError):
     """The store has no room left."""
 

@@ -1,0 +1,78 @@
+"""Asks storages whether files are there, for handlers on the event loop: in a thread, one turn for all that wait.
+
+Exact, as the shared queries are: a turn begins after all requests that it answers arrived. A storage that does not
+answer holds nobody up for long: what cannot be seen is not known to be gone.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+
+PATIENCE_S = 0.25
+
+Check = Callable[[], bool]
+Asked = tuple[Check, asyncio.Future[bool]]
+Turn = tuple[list[Asked], asyncio.AbstractEventLoop]
+
+
+class FileChecks:
+    """Belongs to one event loop."""
+
+    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._waiting: list[Asked] = []
+        self._is_busy = False
+        self._is_stuck = False
+        self._turns: SimpleQueue[Turn] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def is_missing(self, check: Check) -> bool:
+        """What `check` says; False when it does not say it in time, and at once while an earlier one still hangs."""
+        if self._is_stuck:
+            return False
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((check, answer))
+        if not self._is_busy:
+            self._begin()
+        return await answer
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            # a daemon: one that hangs must not keep the process from ending
+            self._thread = Thread(target=self._work, name="file-checks", daemon=True)
+            self._thread.start()
+        turn, self._waiting = self._waiting, []
+        self._is_busy = True
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._patience_s, self._give_up, turn)
+        self._turns.put((turn, loop))
+
+    def _give_up(self, turn: list[Asked]) -> None:
+        self._is_stuck = True
+        waiting, self._waiting = self._waiting, []
+        for _, answer in (*turn, *waiting):
+            if not answer.done():
+                answer.set_result(False)
+
+    def _end(self, turn: list[Asked], found: list[bool]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._is_busy = self._is_stuck = False
+        for (_, answer), is_missing in zip(turn, found, strict=True):
+            if not answer.done():
+                answer.set_result(is_missing)
+        if self._waiting:
+            self._begin()
+
+    def _work(self) -> None:
+        while True:
+            turn, loop = self._turns.get()
+            found = [check() for check, _ in turn]
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._end, turn, found)
+
+
+FILES = FileChecks()
