@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class CatalogConfig(AppConfig):
     name = "catalog"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from catalog.services import purge_rule  # noqa: PLC0415 models can be imported from here on
+        from lakewarden.tasks import purge  # noqa: PLC0415
+
+        purge.obey(purge_rule)

@@ -7,7 +7,7 @@ from catalog import access
 from catalog.api.replay import CatalogMutation
 from catalog.api.shapes import Identifier
 from catalog.api.tables import table_ref
-from catalog.services import tables, transactions
+from catalog.services import commit_limits, tables, transactions
 from catalog.services.tables import CommitTable
 from catalog.services.transactions import TableCommit, TableCreation
 from lakewarden.authz.actions import NamespaceAction, TableAction
@@ -32,6 +32,7 @@ class TransactionEndpoint(CatalogMutation):
         changes = request.decode(CommitTransaction, may_be_large=True).table_changes
         if not changes:
             raise BadRequest("Invalid transaction: table-changes is empty")
+        commit_limits.check_transaction(changes)
         _ensure_distinct(changes)
         commits: list[TableCommit] = []
         creations: list[TableCreation] = []

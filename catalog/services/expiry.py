@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from procrastinate.contrib.django import app
 
-from catalog.models import Deletion, Tabular
+from catalog.models import Deletion, Tabular, place
 from catalog.services import locations, undrop
 from catalog.services.namespaces import lock_tree
 from lakewarden.authz.actions import ObjectType
@@ -123,9 +123,11 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     if not found:
         return 0
     ids = [tabular.id for tabular in found]
+    places = place.release(ids)  # in the namespace that they were in, for whoever may have them back
     if deletion.with_files:
         for tabular in found:
-            _request_purge(tabular, deletion)
+            for location in locations.outermost(each.location for each in places if each.owner == tabular.id):
+                _request_purge(tabular, location, deletion)
     _record(_EXPIRED_TABULARS, ids, deletion, context)
     Tabular.objects.filter(id__in=ids).delete()
     for kind in Tabular.Kind:
@@ -133,24 +135,24 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     return len(ids)
 
 
-def _request_purge(tabular: Tabular, deletion: Deletion) -> None:
+def _request_purge(tabular: Tabular, location: str, deletion: Deletion) -> None:
     warehouse = deletion.warehouse
     purge.request(
         warehouse.storage_profile,
-        tabular.location,
+        location,
         scope=Scope(warehouse.project_id, warehouse.id),
         entity=Entity(tabular.kind, str(tabular.id), (*tabular.namespace.path, tabular.name)),
         not_before=deletion.purge_not_before,
-        within=_folder_that_stays(tabular, deletion),
+        within=_folder_that_stays(tabular, location, deletion),
     )
 
 
-def _folder_that_stays(tabular: Tabular, deletion: Deletion) -> str:
+def _folder_that_stays(tabular: Tabular, location: str, deletion: Deletion) -> str:
     """The folder of a namespace that goes too does not stay."""
     warehouse = deletion.warehouse
     if deletion.object_type == ObjectType.NAMESPACE:
         return warehouse.location
-    return locations.folder_that_stays(warehouse, tabular.namespace, tabular.location)
+    return locations.folder_that_stays(warehouse, tabular.namespace, location)
 
 
 def _remove_namespaces(deletion: Deletion, context: RequestContext) -> int:

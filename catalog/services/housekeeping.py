@@ -7,7 +7,7 @@ from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
 # importing expiry is what makes its tasks known to the worker
-from catalog.services import expiry, metrics, warehouse_statistics  # noqa: F401
+from catalog.services import expiry, metrics, staging, warehouse_statistics  # noqa: F401
 from lakewarden import config
 from lakewarden.idempotency import records
 
@@ -33,6 +33,14 @@ def forget_idempotency_keys(timestamp: int) -> int:  # noqa: ARG001 the schedule
     """Runs every ten minutes; returns how many keys were past their lifetime."""
     close_old_connections()
     return records.forget_expired()
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name="end_staged_creations", queue=QUEUE, queueing_lock="end_staged_creations", pass_context=False)
+def end_staged_creations(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
+    """Runs every ten minutes; returns how many staged creations were past their time."""
+    close_old_connections()
+    return staging.end_expired()
 
 
 @app.periodic(cron="58 * * * *")

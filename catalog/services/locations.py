@@ -1,16 +1,14 @@
-"""Where tables and views may lie: inside their warehouse, apart from each other, in an empty place."""
+"""How locations are written, and what lies at them; whose they are is decided in `claims`."""
 
-import zlib
+from collections.abc import Iterable
+from datetime import datetime
 from uuid import UUID
 
-from catalog.models import Namespace, Tabular
-from catalog.models.tabular import around
+from catalog.models import Namespace
 from lakewarden import backends
-from lakewarden.errors import AlreadyExists, InvalidArgument, Unavailable
-from lakewarden.prepared import fetch
+from lakewarden.errors import InvalidArgument, Unavailable
 from lakewarden.storage.interface import OutOfReach, Storage, StorageError
 from lakewarden.storage.profiles import SCHEME, local_path
-from lakewarden.tasks import purge
 from tenants.models import Warehouse
 
 MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
@@ -52,63 +50,35 @@ def _check_length(location: str) -> None:
         raise InvalidArgument(f"Invalid location: {longest[:80]!r}… in it is longer than {MAX_NAME_BYTES} bytes")
 
 
-def ensure_empty(warehouse: Warehouse, location: str) -> None:
-    """Raises InvalidArgument when files lie there already, Unavailable when the storage cannot say."""
+def is_empty(warehouse: Warehouse, location: str, *, since: datetime | None = None) -> bool:
+    """Whether no file lies there (`since`: none that is older).
+
+    Raises InvalidArgument for a place that is out of reach, Unavailable when the storage cannot say.
+    """
     try:
-        empty = storage_of(warehouse).is_empty(location)
+        return storage_of(warehouse).is_empty(location, since=since)
     except OutOfReach as error:
         raise InvalidArgument(f"Invalid location: {error}") from error
     except StorageError as error:
         raise Unavailable(f"The storage failed, nothing was changed: {error}", retry_after_s=5) from error
-    if not empty:
+
+
+def ensure_empty(warehouse: Warehouse, location: str) -> None:
+    """Raises InvalidArgument when files lie there already, and as `is_empty`."""
+    if not is_empty(warehouse, location):
         raise InvalidArgument(f"The location {location} is not empty: a new table needs a place of its own")
 
 
-def check_apart(warehouse: Warehouse, location: str, *, but: UUID | None = None) -> None:
-    """Raises AlreadyExists when another table or view lies at, in or around `location` now; nothing is held."""
-    if Tabular.objects.has_overlap(warehouse.id, location, but=but):
-        raise AlreadyExists(
-            f"The location {location} overlaps another table's or view's: each needs a place of its own"
-        )
-
-
-def ensure_apart(warehouse: Warehouse, location: str, *, exclusive: bool, but: UUID | None = None) -> None:
-    """Raises AlreadyExists when another table or view lies at, in or around `location`, Unavailable while one goes.
-
-    Part of the transaction that takes the location. Places chosen by callers exclude every other creation in the
-    warehouse meanwhile (`exclusive`); generated ones cannot meet each other and share the lock.
-    """
-    key = zlib.crc32(warehouse.id.bytes)
-    fetch(_EXCLUSIVE if exclusive else _SHARED, [_LOCK, key - (1 << 31)])
-    check_apart(warehouse, location, but=but)
-    if _is_being_purged(location):
-        raise Unavailable(f"At {location} the files of a dropped table are still being removed", retry_after_s=1)
+def outermost(places: Iterable[str]) -> list[str]:
+    """Those that lie in no other of them."""
+    found = set(places)
+    return sorted(each for each in found if not any(each.startswith(f"{other}/") for other in found))
 
 
 def folder_that_stays(warehouse: Warehouse, namespace: Namespace, location: str) -> str:
     """Up to where a purge of `location` removes folders that are empty then: its namespace's, else the warehouse's."""
     own = SCHEME + local_path(namespace.properties["location"]).rstrip("/")
     return own if location.startswith(own + "/") else warehouse.location
-
-
-def _is_being_purged(location: str) -> bool:
-    """A removal that is still to be done would take the files of whoever lies there by then.
-
-    Its task says so, not its job: a task that is over never runs again, even if its worker dies before the job is gone.
-    """
-    return bool(fetch(_PURGED, [around(location), location + "/", location + "0"]))  # '0' follows '/'
-
-
-_LOCK = 0x10C8
-_EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
-_SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
-# the form that the index task_purge_place has
-_PURGED = f"""
-    select 1 from task
-    where queue_name = '{purge.QUEUE}' and (outcome is null or outcome = 'FAILED')
-        and (lock = any(%s) or (lock ~>=~ %s and lock ~<~ %s))
-    limit 1
-"""  # noqa: S608 text of our own
 
 
 def storage_of(warehouse: Warehouse) -> Storage:

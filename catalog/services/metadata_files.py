@@ -82,6 +82,12 @@ def read(warehouse: Warehouse, location: str) -> bytes:
     return content
 
 
+def ensure_there(warehouse: Warehouse, location: str) -> None:
+    """Raises ValidationFailed when the storage knows, without a request to a server, that the file is gone."""
+    if storage_of(warehouse).is_known_missing(location):
+        raise ValidationFailed(f"Metadata file does not exist: {location}")
+
+
 @contextmanager
 def discarding(warehouse: Warehouse, written: list[str]) -> Iterator[None]:
     """Remove the files `written` so far when what is inside fails; not when its outcome is unknown."""

@@ -12,6 +12,7 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import MAX_DEPTH, MAX_PATH_BYTES, ListedNamespace, path_key
 from catalog.services import limits, locations
+from catalog.services.claims import NamespaceClaim
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -43,7 +44,7 @@ def create(
 
     The caller becomes its owner. Its property `location`, below which its tables will lie, is the one given or a new
     one, and stays. Raises InvalidArgument for a name that cannot be or a location outside the warehouse, AlreadyExists
-    when it is there (without regard to case).
+    when it is there (without regard to case), or the location is another's.
     """
     check_path(path)
     check_properties(properties)
@@ -54,6 +55,14 @@ def create(
     identifier = new_id()
     given = properties.get("location")
     location = locations.inside(warehouse, given) if given else f"{warehouse.location}/{identifier}"
+    claim = NamespaceClaim(
+        warehouse=warehouse,
+        location=location,
+        lineage=above.lineage if above else (),
+        by=parent.context.actor.id,
+    )
+    if given:
+        claim.check()
     namespace = Namespace(
         id=identifier,
         warehouse=warehouse,
@@ -73,6 +82,8 @@ def create(
                 if above.path_key != path_key(path[:-1]):  # it has moved since it was looked up
                     raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(path[:-1])}")
                 namespace.path, namespace.lineage = [*above.path, path[-1]], [*above.lineage, identifier]
+            if given:
+                claim.take(identifier)
             namespace.save(force_insert=True)
             ledger.give_creator(namespace_chain(namespace), parent.context.actor)
             record(_change("createNamespace", namespace), parent.context)

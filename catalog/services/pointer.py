@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from django.db import transaction
-
 from catalog.documents import Document, metadata_of, pack, prefix_length
-from catalog.models import Tabular
+from catalog.models import Tabular, place
 from catalog.services import limits, locations, metadata_files
+from catalog.services.claims import Claim, in_namespace
 from catalog.services.recent import RECENT
-from catalog.services.take_back import take_back
 from catalog.services.turns import TURNS
+from lakewarden.authz.actions import TableAction, ViewAction
 from lakewarden.authz.interface import Granted
-from lakewarden.context import RequestContext
-from lakewarden.errors import CommitFailed, LakewardenError, NoSuchTable, NoSuchView, NotFound
+from lakewarden.authz.model import Privilege
+from lakewarden.context import Refused, RequestContext
+from lakewarden.errors import CommitFailed, Forbidden, LakewardenError, NoSuchTable, NoSuchView, NotFound
 from lakewarden.events.changes import Change, record
-from lakewarden.transactions import changing
+from lakewarden.transactions import after_commit, changing
 
 OPTIMISTIC_ATTEMPTS = 3
 
@@ -115,29 +115,58 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
     results = list(bases)
     warehouse = bases[0].tabular.namespace.warehouse
     with metadata_files.discarding(warehouse, written):
-        changes: list[tuple[int, NewMetadata, Document]] = []
+        changes: list[tuple[int, NewMetadata, Document, Claim | None]] = []
         for index, (one, base) in enumerate(zip(commits, bases, strict=True)):
             new = one.compute(base)
             if new is not None:
                 limits.check(new, base)
                 # the row keeps one form of a location, however the client writes it: overlaps are found by it
                 new = replace(new, location=locations.inside(warehouse, new.location))
+                claim = _move(one.granted, base.tabular, new.location)
                 written.append(_write(base, new))
                 new = replace(new, file=written[-1])
-                changes.append((index, new, pack(new.file, new.encoded)))
+                changes.append((index, new, pack(new.file, new.encoded), claim))
         with changing():
             ordered = sorted(changes, key=lambda change: bases[change[0]].tabular.id)
-            if any(new.location != bases[index].tabular.location for index, new, _ in ordered):
+            if any(claim for *_, claim in ordered):
                 # rows before locations, as everywhere: two commits never wait for each other in a circle
-                for index, _, _ in ordered:
+                for index, *_ in ordered:
                     lock_row(bases[index].tabular)
-            for index, new, document in ordered:
+            for index, new, document, claim in ordered:
                 one = commits[index]
+                if claim is not None:
+                    _take(claim, bases[index].tabular)
                 results[index] = _swap(bases[index], new, document, one.granted.context, one.event)
                 if obsolete := _own(new.obsolete, results[index].tabular):
-                    transaction.on_commit(partial(metadata_files.discard, warehouse, obsolete))
+                    after_commit(partial(metadata_files.discard, warehouse, obsolete))
             also()
     return results
+
+
+def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim | None:
+    """The claim of a commit that changes the location; None when it stays.
+
+    Raises Forbidden for who may not drop the object: it takes more than writing to move it. Raises as `Claim.check`.
+    """
+    if location == tabular.location:
+        return None
+    if not granted.allows(TableAction.DROP if tabular.kind == Tabular.Kind.TABLE else ViewAction.DROP):
+        reason = f"Not allowed: to change the location of the {tabular.kind} takes the privilege {Privilege.MODIFY}"
+        refused = Refused("set-location", tabular.kind, granted.ref.id, granted.chain[1].id, reason)
+        granted.context.trail.refused = refused
+        raise Forbidden(reason)
+    claim = in_namespace(tabular.namespace, location, context=granted.context)
+    claim.existing, claim.before = tabular.id, tabular.location
+    claim.check()
+    return claim
+
+
+def _take(claim: Claim, tabular: Tabular) -> None:
+    """The place that it leaves stays its own, and is purged with it."""
+    claim.take(tabular.id)
+    place.keep_earlier(
+        tabular.warehouse_id, tabular.id, tabular.namespace_id, before=tabular.location, now=claim.location
+    )
 
 
 def _own(files: Sequence[str], tabular: Tabular) -> list[str]:
@@ -155,9 +184,6 @@ def _write(base: Stored, new: NewMetadata) -> str:
 def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestContext, event: str) -> Stored:
     """Move the pointer from `base` to `new`, part of a transaction; _LostRace when somebody else was first."""
     tabular = base.tabular
-    if new.location != tabular.location:
-        take_back(new.location)  # what is there by now is the table's
-        locations.ensure_apart(tabular.namespace.warehouse, new.location, exclusive=True, but=tabular.id)
     after = copy(tabular)
     after.version, after.uuid = tabular.version + 1, UUID(new.uuid)
     after.location, after.metadata_location = new.location, new.file
@@ -165,7 +191,7 @@ def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestCo
         raise _LostRace(f"Another commit changed {tabular} first")
     record_change(event, after, context)
     stored = Stored(after, document)
-    transaction.on_commit(partial(_keep_recent, stored))
+    after_commit(partial(_keep_recent, stored))
     return stored
 
 

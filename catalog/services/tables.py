@@ -1,6 +1,8 @@
 """Tables: create, stage, load, commit, register. What they share with views is in `tabulars`."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -8,13 +10,12 @@ import msgspec
 
 from catalog.iceberg import tables as engine
 from catalog.models import Namespace, Tabular
-from catalog.services import locations, metadata_files, pointer, tabulars
+from catalog.services import claims, commit_limits, data_paths, locations, metadata_files, pointer, staging, tabulars
+from catalog.services.claims import Claim
 from catalog.services.pointer import NewMetadata, Stored
-from catalog.services.take_back import take_back
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import CommitFailed
 from lakewarden.ids import new_id
-from lakewarden.transactions import changing
 from tenants.models import Warehouse
 
 _TABLE = Tabular.Kind.TABLE
@@ -45,53 +46,56 @@ def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> 
     warehouse or not empty, ValidationFailed for a format version that the warehouse does not allow, and whatever is
     wrong with the schema, spec or order.
     """
-    identifier, metadata = _first_metadata(namespace, request, body)
-    return tabulars.insert(
-        namespace,
-        request.name,
-        _TABLE,
-        _new(metadata),
-        identifier=identifier,
-        event="createTable",
-        exclusive=request.location is not None,
-    )
+    identifier, metadata, claim = _first_metadata(namespace, request, body)
+    return tabulars.insert(_creation(namespace, request.name, metadata, identifier=identifier, claim=claim))
 
 
 def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> bytes:
-    """The metadata that `create` would store; nothing is stored or reserved (the commit decides)."""
-    _, metadata = _first_metadata(namespace, request, body)
+    """The metadata that `create` would store; only its location is reserved, for the commit that the caller sends.
+
+    Raises as `create`, and Conflict when the caller has too many of them in the namespace.
+    """
+    identifier, metadata, claim = _first_metadata(namespace, request, body)
+    staging.reserve(namespace, claim, identifier)
     return metadata.encode()
 
 
 def _first_metadata(
     namespace: Granted[Namespace], request: CreateTable, body: bytes
-) -> tuple[UUID, engine.TableMetadata]:
+) -> tuple[UUID, engine.TableMetadata, Claim]:
     target = namespace.target
     tabulars.check_free(target, request.name, _TABLE)
     identifier = new_id()
-    if request.location is None:
-        location = locations.default_location(target, identifier)
-    else:
-        location = request.location
-        place = locations.inside(target.warehouse, location)
-        # also of what is only staged: an engine writes there before it commits
-        locations.check_apart(target.warehouse, place)
-        locations.ensure_empty(target.warehouse, place)
-        with changing():  # the removal of files that are gone must not take those that are written now
-            take_back(place)
+    location = locations.default_location(target, identifier) if request.location is None else request.location
+    claim = claims.in_namespace(
+        target,
+        locations.inside(target.warehouse, location),
+        context=namespace.context,
+        generated=request.location is None,
+    )
     policy = target.warehouse.format_policy
     metadata = engine.create(
         body, uuid=str(identifier), location=location, now_ms=now_ms(), default_version=policy.for_new_tables
     )
     policy.ensure_allowed(metadata.format_version)
-    return identifier, metadata
+    data_paths.check(claim.location, metadata.properties, before={})
+    return identifier, metadata, claim
 
 
 def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> Stored:
     """Finish a staged creation (requirement `assert-create`).
 
-    Raises CommitFailed when a table has the name meanwhile, AlreadyExists when a view has it or the location overlaps.
+    Raises CommitFailed when a table has the name meanwhile, AlreadyExists when a view has it or the location is
+    another's, InvalidArgument for one that is not empty and was not staged by the caller.
     """
+    ready = written_by_commit(namespace, name, commit)
+    with metadata_files.discarding(ready.warehouse, [ready.new.file]):
+        return add_by_commit(ready)
+
+
+def written_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> tabulars.Creation:
+    """The first half of `create_by_commit`: the metadata file is there, which is the caller's to discard."""
+    commit_limits.check_commit(commit.requirements, commit.updates)
     identifier = new_id()
     policy = namespace.target.warehouse.format_policy
     metadata = engine.commit(
@@ -104,12 +108,43 @@ def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTab
         default_version=policy.for_new_tables,
     )
     policy.ensure_allowed(metadata.format_version)
-    new = _new(metadata)
-    try:
+    location = locations.inside(namespace.target.warehouse, metadata.location)
+    data_paths.check(location, metadata.properties, before={})
+    claim = claims.in_namespace(namespace.target, location, context=namespace.context)
+    claim.uuid = UUID(metadata.uuid)
+    with _name_required(namespace, name):
         tabulars.check_free(namespace.target, name, _TABLE)
-        return tabulars.insert(namespace, name, _TABLE, new, identifier=identifier, event="createTable", exclusive=True)
+        return tabulars.write(_creation(namespace, name, metadata, identifier=identifier, claim=claim))
+
+
+def add_by_commit(ready: tabulars.Creation) -> Stored:
+    """The second half of `create_by_commit`."""
+    with _name_required(ready.namespace, ready.name):
+        return tabulars.add(ready)
+
+
+@contextmanager
+def _name_required(namespace: Granted[Namespace], name: str) -> Iterator[None]:
+    try:
+        yield
     except tabulars.TableExists as error:
         raise CommitFailed(f"Requirement failed: table already exists: {namespace.target}.{name}") from error
+
+
+def _creation(
+    namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata, *, identifier: UUID, claim: Claim
+) -> tabulars.Creation:
+    # the row keeps one form of a location, however the client writes it: overlaps are found by it
+    new = dataclasses.replace(_new(metadata), location=claim.location)
+    return tabulars.Creation(
+        namespace=namespace,
+        name=name,
+        kind=_TABLE,
+        new=new,
+        identifier=identifier,
+        event="createTable",
+        claim=claim,
+    )
 
 
 def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
@@ -122,6 +157,7 @@ def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
 
 def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
     """The table's part of a commit, nothing done yet."""
+    commit_limits.check_commit(request.requirements, request.updates)
 
     def compute(base: Stored) -> NewMetadata | None:
         before = engine.TableMetadata.decode(base.metadata)
@@ -135,7 +171,10 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
         )
         if after.format_version != before.format_version:
             granted.target.namespace.warehouse.format_policy.ensure_allowed(after.format_version)
-        return None if after is before else _new(after, obsolete=engine.removed_metadata_files(before, after))
+        if after is before:
+            return None
+        data_paths.check(after.location, after.properties, before=before.properties)
+        return _new(after, obsolete=engine.removed_metadata_files(before, after))
 
     return pointer.Commit(granted, compute, "updateTable")
 

@@ -1,7 +1,8 @@
 """What tables and views have in common: their row, their name, their end. Their pointer is in `pointer`."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -10,14 +11,14 @@ from django.utils import timezone
 
 from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
-from catalog.models import Namespace, Tabular
+from catalog.models import Namespace, Tabular, place
 from catalog.models.tabular import ListedTabular
-from catalog.services import deletions, limits, locations, metadata_files, pointer
+from catalog.services import claims, deletions, limits, locations, metadata_files, pointer
+from catalog.services.claims import Claim
 from catalog.services.deletions import DropOptions, Dropped
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
-from catalog.services.take_back import take_back
 from lakewarden.authz.actions import NamespaceAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -31,6 +32,7 @@ from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
 from lakewarden.transactions import changing
 from tenants import access
+from tenants.models import Warehouse
 
 
 class TableExists(AlreadyExists):
@@ -53,88 +55,76 @@ def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> Already
     return AlreadyExists(f"{found.capitalize()} with same name already exists: {full}")
 
 
-def insert(
-    namespace: Granted[Namespace],
-    name: str,
-    kind: Tabular.Kind,
-    new: NewMetadata,
-    *,
-    identifier: UUID,
-    event: str,
-    exclusive: bool,
-) -> Stored:
-    """Write the first metadata file, then the row, its document, its owner, audit and event in one transaction."""
-    warehouse = namespace.target.warehouse
-    limits.check(new, None)
-    # the row keeps one form of a location, however the client writes it: overlaps are found by it
-    new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
-    written = metadata_files.write(warehouse, new.location, new.encoded, version=0, properties=new.properties)
-    with metadata_files.discarding(warehouse, [written]):
-        return insert_at(
-            namespace,
-            name,
-            kind,
-            new,
-            identifier=identifier,
-            metadata_location=written,
-            event=event,
-            exclusive=exclusive,
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Creation:
+    """A table or view whose first metadata file is there, and whose place was looked at; its row is still to come."""
+
+    namespace: Granted[Namespace]
+    name: str
+    kind: Tabular.Kind
+    new: NewMetadata
+    identifier: UUID
+    event: str
+    claim: Claim
+    replacing: Tabular | None = None
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return self.namespace.target.warehouse
 
 
-def insert_at(
-    namespace: Granted[Namespace],
-    name: str,
-    kind: Tabular.Kind,
-    new: NewMetadata,
-    *,
-    identifier: UUID,
-    metadata_location: str,
-    event: str,
-    exclusive: bool,
-    replacing: Tabular | None = None,
-    is_registered: bool = False,
-) -> Stored:
-    """As `insert`, with a metadata file that is there; the row of `replacing` goes in the same transaction.
+def insert(creation: Creation) -> Stored:
+    """`write` it, then `add` it."""
+    ready = write(creation)
+    with metadata_files.discarding(ready.warehouse, [ready.new.file]):
+        return add(ready)
 
-    One that `is_registered` brings its files along: they are looked for once more when nobody removes them any more.
-    """
-    target, context = namespace.target, namespace.context
+
+def write(creation: Creation) -> Creation:
+    """Look at the place, then write the first metadata file there."""
+    limits.check(creation.new, None)
+    creation.claim.check()
+    new = creation.new
+    file = metadata_files.write(creation.warehouse, new.location, new.encoded, version=0, properties=new.properties)
+    return dataclasses.replace(creation, new=dataclasses.replace(new, file=file))
+
+
+def add(creation: Creation) -> Stored:
+    """The row, its document, its owner, audit and event in one transaction; the row of `replacing` goes in it."""
+    target, context, new = creation.namespace.target, creation.namespace.context, creation.new
     tabular = Tabular(
-        id=identifier,
+        id=creation.identifier,
         warehouse=target.warehouse,
         namespace=target,
-        kind=kind,
-        name=name,
-        name_key=match_key(name),
+        kind=creation.kind,
+        name=creation.name,
+        name_key=match_key(creation.name),
         uuid=UUID(new.uuid),
         location=new.location,
-        metadata_location=metadata_location,
+        metadata_location=new.file,
     )
-    document = pack(metadata_location, new.encoded)
+    document = pack(new.file, new.encoded)
     try:
         with changing():
             hold_place(target)  # what its owner is granted says where it lies
-            if replacing is not None and _remove(replacing):
+            if creation.replacing is not None and _remove(creation.replacing)[0]:
                 # this key's outcome is the new table: it is what a repeated request asks for
                 once = dataclasses.replace(context, idempotency=None)
-                told = {"purge": False, "replaced-by": str(identifier)}
-                record_change(f"drop{kind.capitalize()}", replacing, once, **told)
-            if exclusive:  # a place that somebody chose: what is there by now is his
-                take_back(new.location)
-            locations.ensure_apart(target.warehouse, new.location, exclusive=exclusive)
-            if is_registered:  # again: a removal may have ended since it was read
-                metadata_files.read(target.warehouse, locations.inside(target.warehouse, metadata_location))
+                told = {"purge": False, "replaced-by": str(tabular.id)}
+                record_change(f"drop{creation.kind.capitalize()}", creation.replacing, once, **told)
+            creation.claim.take(tabular.id)
+            if creation.claim.brings_files:  # again: a removal may have ended since it was read
+                metadata_files.ensure_there(target.warehouse, new.file)
             Tabular.objects.add(tabular, document)
-            if replacing is None:
+            if creation.replacing is None:
                 ledger.give_creator(tabular_chain(tabular), context.actor)
             else:  # whoever replaces a table takes nothing from those who have rights on it
-                ledger.pass_on(tabular_chain(replacing)[-1], tabular_chain(tabular))
-            record_change(event, tabular, context)
+                ledger.pass_on(tabular_chain(creation.replacing)[-1], tabular_chain(tabular))
+            record_change(creation.event, tabular, context)
     except IntegrityError as error:
         if "foreign key" in str(error):
             raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
-        raise taken(target, name, kind, asked=kind) from error
+        raise taken(target, creation.name, creation.kind, asked=creation.kind) from error
     return Stored(tabular, document)
 
 
@@ -159,20 +149,25 @@ def register(
     file = locations.inside(warehouse, metadata_location)
     new = read(metadata_files.read(warehouse, file))
     limits.check(new, None)
-    new = dataclasses.replace(new, location=locations.inside(warehouse, new.location))
+    new = dataclasses.replace(new, location=locations.inside(warehouse, new.location), file=metadata_location)
     if not locations.lies_in(new.location, file):
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
-    return insert_at(
-        namespace,
-        name,
-        kind,
-        new,
-        identifier=new_id(),
-        metadata_location=metadata_location,
-        event=f"register{kind.capitalize()}",
-        exclusive=True,
-        replacing=replacing,
-        is_registered=True,
+    claim = claims.in_namespace(namespace.target, new.location, context=namespace.context)
+    claim.brings_files = True
+    if replacing is not None:
+        claim.existing = replacing.id
+    claim.check()
+    return add(
+        Creation(
+            namespace=namespace,
+            name=name,
+            kind=kind,
+            new=new,
+            identifier=new_id(),
+            event=f"register{kind.capitalize()}",
+            claim=claim,
+            replacing=replacing,
+        )
     )
 
 
@@ -246,10 +241,11 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
         if is_soft := options.is_soft(tabular.namespace.warehouse):
             told = _set_aside(granted, options)
         else:
-            if not _remove(tabular, force=options.force):
+            removed, places = _remove(tabular, force=options.force)
+            if not removed:
                 raise gone(tabular)
             if options.with_files:
-                _request_purge(tabular, not_before=options.purge_not_before())
+                _request_purges(tabular, places, not_before=options.purge_not_before())
             told = {"purge": options.with_files, "force": options.force}
         record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **told)
         if not is_soft:  # what is granted on one that can be restored stays
@@ -270,16 +266,17 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
     return deletions.told(deletion)
 
 
-def _request_purge(tabular: Tabular, *, not_before: datetime | None) -> None:
+def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: datetime | None) -> None:
     warehouse, path = tabular.namespace.warehouse, tabular.namespace.path
-    purge.request(
-        warehouse.storage_profile,
-        tabular.location,
-        scope=Scope(warehouse.project_id, warehouse.id),
-        entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
-        not_before=not_before,
-        within=locations.folder_that_stays(warehouse, tabular.namespace, tabular.location),
-    )
+    for location in locations.outermost(places):
+        purge.request(
+            warehouse.storage_profile,
+            location,
+            scope=Scope(warehouse.project_id, warehouse.id),
+            entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
+            not_before=not_before,
+            within=locations.folder_that_stays(warehouse, tabular.namespace, location),
+        )
 
 
 def unregister(granted: Granted[Tabular]) -> Stored:
@@ -297,13 +294,14 @@ def unregister(granted: Granted[Tabular]) -> Stored:
     return last
 
 
-def _remove(tabular: Tabular, *, force: bool = False) -> bool:
-    """Whether it was there. Raises Protected: with the row locked, so that nobody protects it in between."""
+def _remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
+    """Whether it was there, and all its places. Raises Protected: with the row locked, as somebody may protect it."""
     pointer.lock_row(tabular)  # before its document, as a commit does
     if not force:
         ensure_unprotected(tabular)
+    places = [each.location for each in place.release([tabular.id])]
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
-    return removed > 0
+    return removed > 0, places
 
 
 def listed(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[ListedTabular], str | None]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalog.models import Namespace, Tabular
-from catalog.services import pointer, tables
+from catalog.services import metadata_files, pointer, tables
 from catalog.services.tables import CommitTable
 from lakewarden.authz.interface import Granted
 
@@ -27,11 +27,24 @@ class TableCreation:
 def commit(commits: Sequence[TableCommit], creations: Sequence[TableCreation]) -> None:
     """Apply everything in one database transaction.
 
-    Raises CommitFailed when any requirement does not hold, AlreadyExists when a table to be created is there.
+    Raises CommitFailed when any requirement does not hold, AlreadyExists when a table to be created is there. Files
+    are written before anything is locked; those of all tables are discarded when the whole has surely failed.
     """
+    prepared = [tables.prepared(one.granted, one.request) for one in commits]
+    if not creations:
+        pointer.commit_all(prepared)
+        return
+    written: list[str] = []
+    with metadata_files.discarding(creations[0].namespace.target.warehouse, written):
+        ready = []
+        for one in creations:
+            ready.append(tables.written_by_commit(one.namespace, one.name, one.request))
+            written.append(ready[-1].new.file)
+        # whoever keeps others out comes first: two that share the lock of locations could never both come to it
+        ready.sort(key=lambda each: each.claim.is_shared)
 
-    def create() -> None:
-        for creation in creations:
-            tables.create_by_commit(creation.namespace, creation.name, creation.request)
+        def create() -> None:
+            for each in ready:
+                tables.add_by_commit(each)
 
-    pointer.commit_all([tables.prepared(one.granted, one.request) for one in commits], also=create)
+        pointer.commit_all(prepared, also=create)

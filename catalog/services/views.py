@@ -1,10 +1,12 @@
 """Views: create, load, replace. What they share with tables is in `tabulars`."""
 
+import dataclasses
+
 import msgspec
 
 from catalog.iceberg import views as engine
 from catalog.models import Namespace, Tabular
-from catalog.services import locations, pointer, tabulars
+from catalog.services import claims, commit_limits, locations, pointer, tabulars
 from catalog.services.pointer import NewMetadata, Stored
 from catalog.services.tables import now_ms
 from lakewarden.authz.interface import Granted
@@ -31,15 +33,23 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
     tabulars.check_free(target, request.name, _VIEW)
     identifier = new_id()
     location = locations.default_location(target, identifier) if request.location is None else request.location
+    claim = claims.in_namespace(
+        target,
+        locations.inside(target.warehouse, location),
+        context=namespace.context,
+        generated=request.location is None,
+    )
     metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
     return tabulars.insert(
-        namespace,
-        request.name,
-        _VIEW,
-        _new(metadata),
-        identifier=identifier,
-        event="createView",
-        exclusive=request.location is not None,
+        tabulars.Creation(
+            namespace=namespace,
+            name=request.name,
+            kind=_VIEW,
+            new=dataclasses.replace(_new(metadata), location=claim.location),
+            identifier=identifier,
+            event="createView",
+            claim=claim,
+        )
     )
 
 
@@ -52,6 +62,7 @@ def register(namespace: Granted[Namespace], name: str, metadata_location: str) -
 
 def replace(granted: Granted[Tabular], request: CommitView) -> Stored:
     """Apply updates whose requirements hold, as `tables.commit` does."""
+    commit_limits.check_commit(request.requirements, request.updates)
 
     def compute(base: Stored) -> NewMetadata | None:
         before = engine.ViewMetadata.decode(base.metadata)

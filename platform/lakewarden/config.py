@@ -341,6 +341,21 @@ class StorageConfig(Section):
 
 
 class CatalogConfig(Section):
+    staged_lifetime_s: int = Field(
+        86_400,
+        ge=60,
+        le=30 * 86_400,
+        description="Seconds for which a staged creation keeps its location for the commit that ends it.",
+    )
+    max_staged: int = Field(
+        1000, ge=1, le=100_000, description="Most staged creations that one caller may have open in one namespace."
+    )
+    max_changes_per_transaction: int = Field(
+        500, ge=1, le=10_000, description="Most tables that one transaction over several tables may change."
+    )
+    max_updates_per_commit: int = Field(
+        10_000, ge=1, description="Most updates, and most requirements, that one commit to a table or view may have."
+    )
     metrics_retention_days: int = Field(
         30, ge=1, le=36500, description="Days for which scan and commit reports of engines are kept."
     )

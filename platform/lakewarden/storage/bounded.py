@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from threading import Condition
 
 from lakewarden.storage.interface import Storage, StorageBusy
@@ -66,9 +67,9 @@ class BoundedStorage:
         except StorageBusy:
             return False
 
-    def is_empty(self, location: str) -> bool:
+    def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
         with self._places.one():
-            return self._inner.is_empty(location)
+            return self._inner.is_empty(location, since=since)
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
         return self._inner.survey(location, within=within)

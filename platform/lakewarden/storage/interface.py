@@ -1,6 +1,7 @@
 """The contract of object storage as the catalog needs it: whole small files, never data files."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from lakewarden.storage.removal import Found, Removed
@@ -49,8 +50,8 @@ class Storage(Protocol):
         """Whether the store can tell without a request to a server that no file lies at `location`."""
         ...
 
-    def is_empty(self, location: str) -> bool:
-        """Whether no file lies below `location`."""
+    def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
+        """Whether no file lies below `location`; with `since`, none that was changed last before that time."""
         ...
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:

@@ -5,10 +5,12 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 from lakewarden.storage import local_removal
 from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
+from lakewarden.storage.local_removal import opened
 from lakewarden.storage.profiles import SCHEME, LocalProfile, local_path
 from lakewarden.storage.removal import Found, Removed
 
@@ -50,7 +52,8 @@ class LocalStorage:
             _sync_directory(path.parent)
 
     def read(self, location: str, *, limit: int) -> bytes:
-        with _translated(location), self._path(location).open("rb") as file:
+        path = self._path(location)
+        with _translated(location), open(path, "rb", opener=_never_a_link) as file:
             is_larger = os.fstat(file.fileno()).st_size > limit
             content = b"" if is_larger else file.read(limit + 1)
         if is_larger or len(content) > limit:
@@ -58,8 +61,10 @@ class LocalStorage:
         return content
 
     def delete(self, location: str) -> None:
-        with _translated(location), suppress(FileNotFoundError):
-            self._path(location).unlink()
+        *folders, name = self._path(location).relative_to(self._base).parts
+        # by handles: a link that is put in the way leads nowhere
+        with _translated(location), suppress(FileNotFoundError), opened(str(self._base), folders) as folder:
+            os.unlink(name, dir_fd=folder)
 
     def is_known_missing(self, location: str) -> bool:
         try:
@@ -70,11 +75,13 @@ class LocalStorage:
             return False  # it cannot be reached, which is not to say that it is gone
         return False
 
-    def is_empty(self, location: str) -> bool:
+    def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
         path = self._path(location)
         with _translated(location):
             # what is no directory itself, a link for instance, is something that lies there
-            return not os.path.lexists(path) or (path.is_dir() and not path.is_symlink() and _holds_nothing(path))
+            if not os.path.lexists(path):
+                return True
+            return path.is_dir() and not path.is_symlink() and _holds_nothing(path, since=since)
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
         place, kept = self._places(location, within)
@@ -118,18 +125,32 @@ class LocalStorage:
         return path.relative_to(self._base).parts
 
     def _path(self, location: str) -> Path:
-        """The path of a `file://` URI; OutOfReach when it leaves the base path."""
+        """The path of a `file://` URI; OutOfReach when it leaves the base path, or a link leads to it.
+
+        A link in the base is nobody's way: what lies behind it may be another table's.
+        """
         path = Path(local_path(location))
-        inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._base))
-        if not path.is_relative_to(self._base) or not inside:
+        if not path.is_relative_to(self._base):
             raise OutOfReach(f"{location} is outside the warehouse's directory")
+        base = Path(os.path.realpath(self._base))
+        if Path(os.path.realpath(path.parent)) != (base / path.relative_to(self._base)).parent:
+            raise OutOfReach(f"{location} is reached through a link, which is not followed")
+        if not Path(os.path.realpath(path)).is_relative_to(base):
+            raise OutOfReach(f"{location} leads out of the warehouse's directory")
         return path
 
 
-def _holds_nothing(top: Path) -> bool:
-    """No file and no link in a directory; one that cannot be looked into raises its OSError."""
-    walk = os.walk(top, onerror=_raise_unless_gone)
-    return not any(names or _links(folder, folders) for folder, folders, names in walk)
+def _never_a_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
+
+
+def _holds_nothing(top: Path, *, since: datetime | None) -> bool:
+    """No file and no link in a directory, or none before `since`; what cannot be looked into raises its OSError."""
+    for folder, folders, names in os.walk(top, onerror=_raise_unless_gone):
+        found = [Path(folder, name) for name in names] + _links(folder, folders)
+        if found and (since is None or any(each.lstat().st_mtime < since.timestamp() for each in found)):
+            return False
+    return True
 
 
 def _links(folder: str, folders: list[str]) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from procrastinate.contrib.django import app
@@ -31,6 +31,36 @@ BATCH = 1000
 MOST_SURVEYS, MOST_IDLE = 20, 2
 
 
+class Rule(Protocol):
+    """What the owner of locations says of a purge; `owner` is the id of the object whose files go, None: not known."""
+
+    def ensure_own(self, location: str, owner: str | None) -> None:
+        """Raises StorageError when something that is not the owner's lies at, in or around `location`."""
+        ...
+
+    def settled(self, location: str, owner: str | None) -> None:
+        """Nothing is left there: the place is free."""
+        ...
+
+
+class _NoRule:
+    """Nothing is removed before somebody says whose it is."""
+
+    def ensure_own(self, location: str, owner: str | None) -> None:
+        raise StorageError(f"Nobody can say whether {location} is only {owner}'s: nothing was removed")
+
+    settled = ensure_own
+
+
+_RULE: Rule = _NoRule()
+
+
+def obey(rule: Rule) -> None:
+    """Have `rule` asked before each batch; it replaces the one before."""
+    global _RULE  # noqa: PLW0603 one for the process, set at its start
+    _RULE = rule
+
+
 @app.task(queue=QUEUE, name="purge_location", retry=Retries())
 def purge_location(
     profile: dict[str, Any], location: str, task_id: str | None = None, within: str | None = None
@@ -41,7 +71,8 @@ def purge_location(
     """
     with attempt(task_id) as run:
         store = backends.storage(parse_profile(profile))
-        purge = _Purge(run, store, location, within or location.rpartition("/")[0], _at_once(task_id))
+        owner, at_once = _about(task_id)
+        purge = _Purge(run, store, location, within or location.rpartition("/")[0], owner, at_once)
         purge.begin()
         purge.run_to_the_end()
     logger.info("purged %s: %s", location, run.message)
@@ -72,6 +103,7 @@ class _Purge:
     store: Storage
     location: str
     within: str
+    owner: str | None
     at_once: int
 
     def begin(self) -> None:
@@ -92,6 +124,7 @@ class _Purge:
             idle = 0 if self._survey() else idle + 1
         if not self.store.is_empty(self.location):
             raise StorageError(f"After {surveys} rounds something still lies at {self.location}: who writes there?")
+        _RULE.settled(self.location, self.owner)
         self.ledger.close()
         total = self.ledger.total
         self.run.message = f"{total.files} files removed ({total.bytes} bytes), and {total.folders} folders"
@@ -108,6 +141,7 @@ class _Purge:
         return progress
 
     def _remove(self, found: Sequence[Found], *, is_begun: bool = False) -> bool:
+        _RULE.ensure_own(self.location, self.owner)
         removed = self.store.remove(found, within=self.within, at_once=self.at_once)
         gone = removed.gone + removed.missing if is_begun else removed.gone
         self.ledger.settle(gone)
@@ -122,6 +156,10 @@ class _Purge:
         self.run.details = {"location": self.location, **told}
 
 
-def _at_once(task_id: str | None) -> int:
-    rows = fetch("select project_id, warehouse_id from task where id = %s", [task_id])
-    return queue_settings.value(Scope(*rows[0]), QUEUE, AT_ONCE) if rows else QUEUES[QUEUE].settings[AT_ONCE].default
+def _about(task_id: str | None) -> tuple[str | None, int]:
+    """The id of the object whose files go, and how many of them at once."""
+    rows = fetch("select entity_id, project_id, warehouse_id from task where id = %s", [task_id])
+    if not rows:
+        return None, QUEUES[QUEUE].settings[AT_ONCE].default
+    owner, *scope = rows[0]
+    return owner, queue_settings.value(Scope(*scope), QUEUE, AT_ONCE)

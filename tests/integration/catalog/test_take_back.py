@@ -89,10 +89,14 @@ def test_what_is_staged_in_such_a_place_is_safe_before_it_is_committed(lake: Lak
     assert commit_staged(lake, "again", staged).status == 200
 
 
-def test_a_table_that_moves_to_such_a_place_keeps_its_files(lake: Lake, base: Path) -> None:
+def test_a_table_moves_to_such_a_place_once_it_is_empty(lake: Lake, base: Path) -> None:
     place = f"file://{base}/mine"
     dropped(lake, place)
     lake.create_table("mover")
+    refused = lake.commit("mover", {"action": "set-location", "location": place})
+    assert refused.error() == (400, "IllegalArgumentException")
+    assert ProcrastinateJob.objects.exists()
+    shutil.rmtree(base / "mine")
     assert lake.commit("mover", {"action": "set-location", "location": place}).status == 200
     assert not ProcrastinateJob.objects.exists()
 
@@ -101,5 +105,7 @@ def test_a_view_is_made_again_where_it_lay(lake: Lake, base: Path) -> None:
     place = f"file://{base}/report"
     assert lake.create_view("report", location=place).status == 200
     assert lake.client.delete(lake.view("report")).status == 204
+    assert lake.create_view("report", location=place).error() == (400, "IllegalArgumentException")
+    shutil.rmtree(base / "report")
     assert lake.create_view("report", location=place).status == 200
     assert not ProcrastinateJob.objects.exists()

@@ -1,0 +1,245 @@
+"""Who lies where in a warehouse: what the one check of locations asks, and the places that have no row of their own.
+
+Tables and views (dropped ones too) and namespaces have their location in their own row. `reserved_location` holds what
+lies beyond that: staged creations, places that an object lay in before, and places of what left the catalog with its
+files. The files of dropped tables that wait for their removal are found by their tasks.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from catalog.models.tabular import around
+from lakewarden.context import PrincipalId
+from lakewarden.prepared import execute, fetch
+from lakewarden.tasks import purge
+
+MOST_FOUND = 100
+
+
+class Kind(StrEnum):
+    OBJECT = "object"  # a table or view, live or dropped and not removed
+    NAMESPACE = "namespace"
+    STAGED = "staged"
+    EARLIER = "earlier"  # of a table or view that has moved since
+    RELEASED = "released"  # the object has left the catalog, its files are there or wait for their removal
+    PURGE = "purge"  # files are being removed, or will be
+    WAITING = "waiting"  # as PURGE, for a grace in which it can be taken back
+
+
+class Place(NamedTuple):
+    """`owner` is the object's id (of a staged one: its uuid), `namespace` where it is or was, `by` who staged it.
+
+    Of a released one, `at` is the time from which on nothing is its own.
+    """
+
+    kind: Kind
+    owner: UUID | None
+    namespace: UUID | None
+    location: str
+    by: str
+    at: datetime | None
+
+
+class Released(NamedTuple):
+    owner: UUID
+    location: str
+
+
+def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[Place]:
+    """What lies at, in or around `location`, except the present place of the object `but`; at most so many of each."""
+    below = {"from": location + "/", "to": location + chr(ord("/") + 1)}
+    told = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **below}
+    return [Place(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, told)]
+
+
+def stage(
+    warehouse_id: UUID, location: str, *, uuid: UUID, namespace_id: UUID, by: PrincipalId, lifetime_s: int, most: int
+) -> bool | None:
+    """Reserve a place for a staged creation: False when `by` has `most` of them already, None without the namespace."""
+    told = {"in": warehouse_id, "location": location, "uuid": uuid, "namespace": namespace_id, "by": by}
+    rows = fetch(_STAGE, {**told, "lifetime": lifetime_s, "most": most})
+    return bool(rows[0][1]) if rows[0][0] else None
+
+
+def keep_earlier(warehouse_id: UUID, owner: UUID, namespace_id: UUID, *, before: str, now: str) -> None:
+    """The object lay at `before`, and keeps that place."""
+    told = {"in": warehouse_id, "owner": owner, "namespace": namespace_id, "before": before, "now": now}
+    execute(_KEEP_EARLIER, told)
+
+
+def release(identifiers: Collection[UUID]) -> list[Released]:
+    """All places of tables and views that are about to be removed; they stay reserved for who may have them back."""
+    return [Released(*row) for row in fetch(_RELEASE, [list(identifiers)] * 2)]
+
+
+def of_owners(warehouse_id: UUID, owners: Sequence[UUID]) -> list[str]:
+    """The places that were released by these."""
+    return [row[0] for row in fetch(_OF_OWNERS, [warehouse_id, list(owners)])]
+
+
+def hand_over(warehouse_id: UUID, owners: Sequence[UUID], *, to: UUID, but: str) -> None:
+    """What these have released, except `but` itself and what is being removed, is an earlier place of `to` now."""
+    execute(_HAND_OVER, {"in": warehouse_id, "owners": list(owners), "to": to, "but": but})
+
+
+def forget(warehouse_id: UUID, locations: Sequence[str]) -> None:
+    execute("delete from reserved_location where warehouse_id = %s and location = any(%s)", [warehouse_id, locations])
+
+
+def forget_purged(owner: UUID, location: str) -> None:
+    """Nothing is left at or below `location`, which `owner` had released."""
+    execute(_FORGET_PURGED, {"owner": owner, "at": location, "from": location + "/", "to": location + "0"})
+
+
+class Expired(NamedTuple):
+    warehouse: UUID
+    location: str
+
+
+def expired(*, limit: int) -> list[Expired]:
+    """Staged creations whose time has passed, the oldest first."""
+    return [Expired(*row) for row in fetch(_EXPIRED, [limit])]
+
+
+def end_staged(warehouse_id: UUID, location: str, *, is_empty: bool) -> None:
+    """End a staged creation whose time has passed; one with files counts as released."""
+    execute(_END_EMPTY if is_empty else _END_WITH_FILES, [warehouse_id, location])
+
+
+def foreign_to_purge(location: str, owner: UUID | None) -> str | None:
+    """What a purge of `location` would destroy that is not `owner`'s, in words; None: nothing."""
+    told = {"owner": owner, "at": location, "around": around(location), "from": location + "/", "to": location + "0"}
+    rows = fetch(_FOREIGN, told)
+    return f"the {rows[0][0]} at {rows[0][1]}" if rows else None
+
+
+_BELOW = "location ~>=~ %(from)s and location ~<~ %(to)s"
+# a staged creation ends with its time, or with its namespace: its files may be there
+_RESERVED = """
+    select case when r.kind = 'staged' and (r.expires_at <= now()
+            or not exists (select 1 from namespace n where n.id = r.namespace_id)) then 'released' else r.kind end,
+        r.owner_id, r.namespace_id, r.location, r.reserved_by,
+        case r.kind when 'released' then r.created_at else now() end
+    from reserved_location r
+    where r.warehouse_id = %(in)s
+"""
+_OBJECTS = """
+    select 'object', id, namespace_id, location, '', null::timestamptz from tabular
+    where warehouse_id = %(in)s and id is distinct from %(but)s::uuid
+"""
+_NAMESPACES = "select 'namespace', id, id, location, '', null::timestamptz from namespace where warehouse_id = %(in)s"
+# the form that the index task_purge_place has
+_PURGED = f"""
+    select case when t.attempt = 0 and exists (
+            select 1 from procrastinate_jobs j where j.id = t.job_id and j.status = 'todo' and j.attempts = 0
+                and j.scheduled_at is not null) then 'waiting' else 'purge' end,
+        null::uuid, null::uuid, t.lock, '', null::timestamptz from task t
+    where t.queue_name = '{purge.QUEUE}' and (t.outcome is null or t.outcome = 'FAILED')
+"""  # noqa: S608 text of our own
+# two selects of each, as each has an index of its own: an `or` of both reads the whole warehouse
+_OVERLAPPING = f"""
+    ({_OBJECTS} and location = any(%(at)s)) union all ({_OBJECTS} and {_BELOW} limit %(most)s)
+    union all
+    ({_RESERVED} and r.location = any(%(at)s)) union all ({_RESERVED} and {_BELOW} limit %(most)s)
+    union all
+    ({_NAMESPACES} and location = any(%(at)s)) union all ({_NAMESPACES} and {_BELOW} limit %(most)s)
+    union all
+    ({_PURGED} and t.lock = any(%(at)s))
+    union all
+    ({_PURGED} and t.lock ~>=~ %(from)s and t.lock ~<~ %(to)s limit %(most)s)
+"""
+_STAGE = """
+    with place as (
+        select id from namespace where id = %(namespace)s and deleted_at is null
+    ),
+    opened as (
+        select count(*) as number from reserved_location
+        where namespace_id = %(namespace)s and reserved_by = %(by)s and kind = 'staged' and expires_at > now()
+            and location <> %(location)s
+    ),
+    staged as (
+        insert into reserved_location (warehouse_id, location, kind, owner_id, namespace_id, reserved_by, expires_at)
+        select %(in)s::uuid, %(location)s, 'staged', %(uuid)s::uuid, place.id, %(by)s,
+            now() + make_interval(secs => %(lifetime)s::int)
+        from place, opened where opened.number < %(most)s
+        on conflict (warehouse_id, location) do update set kind = 'staged', owner_id = excluded.owner_id,
+            namespace_id = excluded.namespace_id, reserved_by = excluded.reserved_by, created_at = now(),
+            expires_at = excluded.expires_at
+        returning 1
+    )
+    select (select count(*) from place) > 0, (select count(*) from staged) > 0
+"""
+_EXPIRED = """
+    select warehouse_id, location from reserved_location
+    where kind = 'staged' and expires_at <= now() order by expires_at limit %s
+"""
+_END_EMPTY = """
+    delete from reserved_location where warehouse_id = %s and location = %s and kind = 'staged' and expires_at <= now()
+"""
+_END_WITH_FILES = """
+    update reserved_location set kind = 'released', expires_at = null, created_at = now()
+    where warehouse_id = %s and location = %s and kind = 'staged' and expires_at <= now()
+"""
+_KEEP_EARLIER = """
+    with now_its_own as (
+        delete from reserved_location
+        where warehouse_id = %(in)s and location = %(now)s and kind = 'earlier' and owner_id = %(owner)s
+    )
+    insert into reserved_location (warehouse_id, location, kind, owner_id, namespace_id)
+    values (%(in)s, %(before)s, 'earlier', %(owner)s, %(namespace)s)
+    on conflict (warehouse_id, location) do update set kind = 'earlier', owner_id = excluded.owner_id,
+        namespace_id = excluded.namespace_id, reserved_by = '', expires_at = null
+"""
+_RELEASE = """
+    with released as (
+        insert into reserved_location (warehouse_id, location, kind, owner_id, namespace_id)
+        select warehouse_id, location, 'released', id, namespace_id from tabular where id = any(%s::uuid[])
+        on conflict (warehouse_id, location) do update set kind = 'released', owner_id = excluded.owner_id,
+            created_at = now(), namespace_id = excluded.namespace_id, reserved_by = '', expires_at = null
+        returning owner_id, location
+    ),
+    earlier as (
+        update reserved_location r set kind = 'released', namespace_id = t.namespace_id, created_at = now()
+        from tabular t
+        where t.id = any(%s::uuid[]) and r.owner_id = t.id and r.kind = 'earlier'
+        returning r.owner_id, r.location
+    )
+    select * from released union all select * from earlier
+"""
+_OF_OWNERS = """
+    select location from reserved_location
+    where warehouse_id = %s and owner_id = any(%s::uuid[]) and kind = 'released'
+"""
+_HAND_OVER = f"""
+    update reserved_location r set kind = 'earlier', owner_id = %(to)s
+    where r.warehouse_id = %(in)s and r.owner_id = any(%(owners)s::uuid[]) and r.kind = 'released'
+        and r.location <> %(but)s and not exists ({_PURGED} and t.lock = r.location)
+"""  # noqa: S608 text of our own
+_FORGET_PURGED = """
+    delete from reserved_location where owner_id = %(owner)s and kind = 'released'
+        and (location = %(at)s or (location ~>=~ %(from)s and location ~<~ %(to)s))
+"""
+# warehouses do not overlap: at most one is around the place
+_FOREIGN = f"""
+    with w as (select id from warehouse where location = any(%(around)s))
+    (select 'location of the ' || t.kind, t.location from w join tabular t on t.warehouse_id = w.id
+     where t.id is distinct from %(owner)s::uuid and t.location = any(%(around)s) limit 1)
+    union all
+    (select 'location of the ' || t.kind, t.location from w join tabular t on t.warehouse_id = w.id
+     where t.id is distinct from %(owner)s::uuid and {_BELOW} limit 1)
+    union all
+    (select r.kind || ' location', r.location from w join reserved_location r on r.warehouse_id = w.id
+     where r.owner_id is distinct from %(owner)s::uuid and r.location = any(%(around)s) limit 1)
+    union all
+    (select r.kind || ' location', r.location from w join reserved_location r on r.warehouse_id = w.id
+     where r.owner_id is distinct from %(owner)s::uuid and {_BELOW} limit 1)
+    union all
+    (select 'location of the namespace', n.location from w join namespace n on n.warehouse_id = w.id
+     where n.location = %(at)s or ({_BELOW}) limit 1)
+    union all
+    (select 'location of the warehouse', location from warehouse where location = %(at)s or ({_BELOW}) limit 1)
+    limit 1
+"""  # noqa: S608 text of our own

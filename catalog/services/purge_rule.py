@@ -1,0 +1,25 @@
+"""What a purge may remove: the places of its own object alone, looked at right before each batch."""
+
+from uuid import UUID
+
+from catalog.models import place
+from lakewarden.storage.interface import StorageError
+
+
+def ensure_own(location: str, owner: str | None) -> None:
+    """Raises StorageError when another object's, a namespace's or a warehouse's location is in the way."""
+    if foreign := place.foreign_to_purge(location, _id(owner)):
+        raise StorageError(f"{location} is, holds or lies in {foreign}: nothing of it is removed")
+
+
+def settled(location: str, owner: str | None) -> None:
+    """The place is nobody's from now on."""
+    if identifier := _id(owner):
+        place.forget_purged(identifier, location)
+
+
+def _id(owner: str | None) -> UUID | None:
+    try:
+        return UUID(owner or "")
+    except ValueError:
+        return None

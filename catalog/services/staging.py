@@ -1,0 +1,66 @@
+"""Staged creations: the place of one is reserved for the commit that ends it, and for nobody else, for a while."""
+
+import logging
+from uuid import UUID
+
+from catalog.models import Namespace, place
+from catalog.services import locations
+from catalog.services.claims import Claim
+from lakewarden import config
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import Conflict, LakewardenError, NoSuchNamespace
+from lakewarden.transactions import changing
+from tenants.models import Warehouse
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 1000
+
+
+def reserve(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
+    """Raises as `Claim.check`, Conflict when the caller has as many open as one may have in a namespace."""
+    claim.check()
+    if claim.generated:  # nobody else can know the place
+        _insert(namespace, claim, uuid)
+        return
+    with changing():
+        claim.take(uuid)
+        _insert(namespace, claim, uuid)
+
+
+def end_expired() -> int:
+    """End those whose time has passed, so that nobody waits for them; returns how many.
+
+    Where files lie the place stays reserved, as that of a table that left the catalog with its files.
+    """
+    ended = 0
+    for each in place.expired(limit=_AT_ONCE):
+        try:
+            is_empty = locations.is_empty(Warehouse.objects.get(id=each.warehouse), each.location)
+        except LakewardenError as error:
+            logger.warning("It cannot be seen what lies at %s: %s", each.location, error)
+            is_empty = False
+        place.end_staged(each.warehouse, each.location, is_empty=is_empty)
+        ended += 1
+    return ended
+
+
+def _insert(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
+    limits = config.current().catalog
+    is_reserved = place.stage(
+        namespace.target.warehouse_id,
+        claim.location,
+        uuid=uuid,
+        namespace_id=namespace.target.id,
+        by=claim.by,
+        lifetime_s=limits.staged_lifetime_s,
+        most=limits.max_staged,
+    )
+    if is_reserved is None:
+        raise NoSuchNamespace(f"Namespace does not exist: {namespace.target}")
+    if not is_reserved:
+        raise Conflict(
+            f"You have staged {limits.max_staged} creations in the namespace {namespace.target}, the most that may "
+            f"be open at once (catalog.max_staged): commit them, or wait until they expire after "
+            f"{limits.staged_lifetime_s} seconds"
+        )
