@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance prefetch e2e bench soak
+.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench soak
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,9 @@ conformance: setup ## Suites that nobody here wrote
 
 prefetch: setup ## Fetch and build the outside programs of all lanes into the cache, once
 	@$(BIN)/python -m tests.servers.prefetch
+
+poolers: setup ## Two servers behind a real pgbouncer (root installs Debian's package if it is missing)
+	$(BIN)/pytest tests/poolers $(ARGS)
 
 e2e: setup ## The whole product with real engines
 	$(BIN)/pytest tests/e2e $(ARGS)

@@ -187,7 +187,7 @@ def work() -> None:
     _require_current()
     from lakewarden.tasks.worker import run
 
-    run()
+    sys.exit(run())
 
 
 @main.command()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
@@ -10,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from lakewarden import config
 from lakewarden.authz.ledger import changes
 from lakewarden.errors import Unavailable
+from lakewarden.sessions import pooler
 
 _LOCK = 0x6C6B6D67  # advisory lock: two `lakewarden migrate` at once run one after the other
 
@@ -36,6 +38,7 @@ def pending() -> list[str]:
 
 def require_current() -> None:
     """Raises DatabaseNotReady unless the database, and the authorization model, are at exactly this version."""
+    _refuse_wrong_pooler()
     missing = pending()
     if missing:
         raise DatabaseNotReady(
@@ -49,6 +52,15 @@ def require_current() -> None:
             raise DatabaseNotReady(f"OpenFGA cannot be used: {problem}")
     else:
         changes.stop_following()
+
+
+def _refuse_wrong_pooler() -> None:
+    try:
+        is_wrong = pooler.lends_by_transaction(config.current().database)
+    except psycopg.Error as error:
+        raise DatabaseNotReady(f"The database cannot be reached: {str(error).strip()}") from error
+    if is_wrong:
+        raise DatabaseNotReady(f"The database cannot be used: {pooler.SENTENCE}. To mend it, {pooler.REMEDY}")
 
 
 def migrate_authorization() -> list[str]:
@@ -67,6 +79,7 @@ def migrate_authorization() -> list[str]:
 
 def migrate(*, verbosity: int) -> list[str]:
     """Apply what is pending, under a lock; returns the names. Raises DatabaseNotReady."""
+    _refuse_wrong_pooler()
     missing = pending()
     if not missing:
         return []

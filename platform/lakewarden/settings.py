@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "lakewarden.audit",
     "lakewarden.events",
     "lakewarden.idempotency",
+    "lakewarden.tasks",
     "lakewarden.usage",
     "tenants",
     "catalog",

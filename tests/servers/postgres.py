@@ -28,6 +28,8 @@ class PostgresServer:
     """A running server; `url` is its maintenance database's, with the superuser's rights."""
 
     url: str
+    embedded: EmbeddedPostgres | None = None
+    """Its process, of one that was started for the test itself."""
 
     def url_of(self, database: str) -> str:
         """`postgresql://...` of one of its databases."""
@@ -52,15 +54,15 @@ class PostgresServer:
 
 
 @contextmanager
-def start() -> Iterator[PostgresServer]:
-    """A server of its own, gone with its data at the end."""
+def start(*, port: int | None = None) -> Iterator[PostgresServer]:
+    """A server of its own, gone with its data at the end; with a `port` it has that after another start too."""
     directory = Path(tempfile.mkdtemp(prefix="lw-postgres-"))
     # root's server runs as another user, who must be able to enter
     directory.chmod(0o711)
-    server = EmbeddedPostgres(directory, durable=False, settings={"max_connections": "300"})
+    server = EmbeddedPostgres(directory, durable=False, port=port, settings={"max_connections": "300"})
     try:
         with server:
-            yield PostgresServer(server.url_of("postgres"))
+            yield PostgresServer(server.url_of("postgres"), server)
     finally:
         for folder in {directory, server.base}:
             shutil.rmtree(folder)

@@ -28,6 +28,9 @@ def _worker(connection: psycopg.Connection) -> Finding:
     if alive:
         return ok("worker", f"{alive} alive, {jobs}")
     since = f"no sign of life since {_clock(latest)}" if latest else "none was ever seen"
+    stopped = connection.execute("select host, stopped_at from worker_stop").fetchone()
+    if stopped and (latest is None or latest < stopped[1]):
+        since = f"the last, on {stopped[0]}, stopped cleanly at {_clock(stopped[1])}"
     return warn("worker", f"{since}, {jobs}", fix="start one: `lakewarden work`; purges of dropped tables wait for it")
 
 

@@ -10,8 +10,10 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 
 from lakewarden.config import Config
-from lakewarden.doctor import backlog, growth, schema, warehouses
+from lakewarden.doctor import backlog, growth, schema, sessions, warehouses
 from lakewarden.doctor.findings import Finding, State, fail, ok
+from lakewarden.sessions.bounded import Bounded
+from lakewarden.sessions.opening import open_plain
 
 OLDEST = 15  # PostgreSQL's major version
 _REFUSED = ("password authentication failed", "no password supplied", 'role "')
@@ -32,7 +34,7 @@ def examine(settings: Config) -> Iterator[Finding]:
         )
         return
     try:
-        connection = psycopg.connect(url, connect_timeout=settings.database.connect_timeout_s, autocommit=True)
+        connection = open_plain(settings.database)
     except psycopg.Error as error:
         yield unreachable(place, _without_password(str(error), url))
         return
@@ -88,7 +90,7 @@ def _without_password(text: str, url: str) -> str:
     return text
 
 
-def _reached(connection: psycopg.Connection, place: str, settings: Config) -> Iterator[Finding]:
+def _reached(connection: Bounded, place: str, settings: Config) -> Iterator[Finding]:
     version = connection.info.server_version // 10_000
     if version < OLDEST:
         yield fail(
@@ -98,6 +100,7 @@ def _reached(connection: psycopg.Connection, place: str, settings: Config) -> It
         )
         return
     yield ok("database", f"{place} is reachable, PostgreSQL {version}")
+    yield sessions.examine(connection, settings.database)
     migrated = schema.migrations(connection)
     yield migrated
     if migrated.state is State.OK:

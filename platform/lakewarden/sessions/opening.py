@@ -31,6 +31,13 @@ def open_one(settings: DatabaseConfig, limits: Limits, *, name: str) -> Bounded:
     return connection
 
 
+def open_plain(settings: DatabaseConfig) -> Bounded:
+    """A connection that sets nothing for itself: a pooler would hand it on."""
+    connection = Bounded.connect(**_parameters(settings, "lakewarden"), autocommit=True)
+    connection.patience_s = float(settings.connect_timeout_s)
+    return connection
+
+
 async def open_async(settings: DatabaseConfig, limits: Limits, *, name: str) -> AsyncBounded:
     connection = await AsyncBounded.connect(**_parameters(settings, name), autocommit=True, prepare_threshold=1)
     try:

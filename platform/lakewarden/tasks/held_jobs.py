@@ -1,22 +1,75 @@
-"""The queue as a worker sees it: what the worker does not hold any more, it does not end.
+"""The queue as a worker sees it: what the worker does not hold any more, it does not end; and it outlasts the database.
 
 A worker that was silent for too long (a paused machine) has lost its jobs to another. When it goes on, and is through
 with one, the job is the other's: without this, it would be taken from under it, or be run once more beside it.
 """
 
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
+from typing import Final, TypeVar
 
+import psycopg
 from procrastinate import utils
+from procrastinate.connector import BaseConnector
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager
+from procrastinate.manager import JobManager, NotificationCallback
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 10.0
+END_WITHIN_S: Final = 20.0
+"""How long the end of a job is tried to be written; after that the job is given back, and run once more."""
 
 
 class HeldJobs(JobManager):
-    """Each time that a job is given back its `attempts` grow: that is what tells one holder from the next."""
+    """Each time that a job is given back its `attempts` grow: that is what tells one holder from the next.
+
+    `answered_at` (monotonic) is when the database was last there.
+    """
+
+    def __init__(
+        self,
+        connector: BaseConnector,
+        *,
+        answered_at: float | None = None,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(connector)
+        self.answered_at = time.monotonic() if answered_at is None else answered_at
+        self._is_stopping = is_stopping
+        self._held: set[int] = set()
+        self._has_lost_some = False
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        """As the library's; None when the database is away: it is asked again soon."""
+        try:
+            if self._has_lost_some:
+                # one that we were given without hearing of it is nobody's, as long as we live
+                await self.connector.execute_query_async(_GIVE_BACK, worker_id=worker_id, held=list(self._held))
+                self._has_lost_some = False
+            job = await super().fetch_job(queues, worker_id)
+        except ConnectorException as error:
+            if not _is_away(error):
+                raise
+            self._has_lost_some = True
+            logger.warning("no job can be fetched, the database is away: %s", str(error.__cause__).strip())
+            return None
+        self.answered_at = time.monotonic()
+        if job is not None and job.id is not None:
+            self._held.add(job.id)
+        return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 the library's
         told = {"id": job.id, "attempts": job.attempts, "status": status.value, "delete_job": delete_job}
-        await self.connector.execute_query_async(_FINISH, **told)
+        await self._ended(job, lambda: self.connector.execute_query_async(_FINISH, **told))
 
     async def retry_job(
         self,
@@ -28,7 +81,60 @@ class HeldJobs(JobManager):
     ) -> None:
         """As the library's, where None leaves a thing as it is, and `retry_at` None is now."""
         told = {"at": retry_at or utils.utcnow(), "priority": priority, "queue": queue, "lock": lock}
-        await self.connector.execute_query_async(_RETRY, id=job.id, attempts=job.attempts, **told)
+        again = {"id": job.id, "attempts": job.attempts, **told}
+        await self._ended(job, lambda: self.connector.execute_query_async(_RETRY, **again))
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        await self._patiently(lambda: super(HeldJobs, self).update_heartbeat(worker_id))
+
+    async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
+        return await self._patiently(
+            lambda: super(HeldJobs, self).defer_periodic_job(job, periodic_id, defer_timestamp)
+        )
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        await self._patiently(
+            lambda: super(HeldJobs, self).listen_for_jobs(on_notification=on_notification, queues=queues)
+        )
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        """As the library's; one that was told to stop leaves word of it."""
+        await super().unregister_worker(worker_id)
+        if self._is_stopping():
+            await self.connector.execute_query_async(_STOPPED, host=socket.gethostname())
+
+    async def _ended(self, job: Job, tell: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await self._patiently(tell, within_s=END_WITHIN_S)
+        except ConnectorException:
+            self._has_lost_some = True
+            raise
+        finally:
+            if job.id is not None:
+                self._held.discard(job.id)
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], *, within_s: float | None = None) -> T:
+        """Ask until the database answers. Only for what may be asked twice."""
+        begun, pause_s = time.monotonic(), FIRST_PAUSE_S
+        while True:
+            try:
+                answer = await ask()
+            except ConnectorException as error:
+                if not _is_away(error) or (within_s is not None and time.monotonic() - begun > within_s):
+                    raise
+                if pause_s == FIRST_PAUSE_S:
+                    logger.warning("the database is away, it is tried again: %s", str(error.__cause__).strip())
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            else:
+                self.answered_at = time.monotonic()
+                return answer
+
+
+def _is_away(error: ConnectorException) -> bool:
+    return isinstance(error.__cause__, psycopg.OperationalError | psycopg.InterfaceError)
 
 
 _HELD = """
@@ -39,3 +145,14 @@ _HELD = """
 """
 _FINISH = _HELD + "select procrastinate_finish_job_v1(id, %(status)s, %(delete_job)s) from held"  # noqa: S608 text of our own
 _RETRY = _HELD + "select procrastinate_retry_job_v2(id, %(at)s, %(priority)s, %(queue)s, %(lock)s) from held"  # noqa: S608 as above
+_GIVE_BACK = """
+    with lost as materialized (
+        select id from procrastinate_jobs
+        where worker_id = %(worker_id)s and status = 'doing' and id <> all(%(held)s::bigint[]) for update
+    )
+    select procrastinate_retry_job_v2(id, now(), null, null, null) from lost
+"""
+_STOPPED = """
+    insert into worker_stop (id, host, stopped_at) values (1, %(host)s, now())
+    on conflict (id) do update set host = excluded.host, stopped_at = excluded.stopped_at
+"""

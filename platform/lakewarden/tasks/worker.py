@@ -1,25 +1,108 @@
-"""Runs the worker of `lakewarden work`."""
+"""Runs the worker of `lakewarden work`: it stays when the database goes away, and goes on when that is back."""
+
+import asyncio
+import logging
+import signal
+import time
+from typing import Final
 
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.django_connector import DjangoConnector
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.psycopg_connector import PsycopgConnector
 
 from lakewarden import config
+from lakewarden.sessions import limits
+from lakewarden.sessions.bounded import AsyncBounded, begin_async
 
 # importing it is what makes its tasks known to the worker
 from lakewarden.tasks import cleanup  # noqa: F401
 from lakewarden.tasks.held_jobs import HeldJobs
 
+logger = logging.getLogger(__name__)
 
-def run() -> None:
-    """Work until TERM or INT; jobs of workers that died are taken up again by whoever is left."""
-    connector = app.connector
-    assert isinstance(connector, DjangoConnector)  # noqa: S101 settings install this one
+LONGEST_PAUSE_S: Final = 30.0
+STEADY_S: Final = 60.0
+"""A worker that has run for so long begins again at once."""
+
+QUEUE_STATEMENT_S: Final = 30.0
+"""What the queue is asked is short, whatever its jobs take: a frozen database is noticed by it."""
+
+
+def run() -> int:
+    """Work until TERM or INT; returns the exit code: 1 when there was no database for `worker.give_up_after_s`.
+
+    Jobs of workers that died are taken up again by whoever is left.
+    """
+    return asyncio.run(_work())
+
+
+async def _work() -> int:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    patience_s = config.current().worker.give_up_after_s
+    pause_s, answered_at = 0.0, time.monotonic()
+    while not stopping.is_set():
+        begun = time.monotonic()
+        jobs = HeldJobs(_connector(), answered_at=answered_at, is_stopping=stopping.is_set)
+        spell = asyncio.create_task(_spell(jobs))
+        await _until_over(spell, stopping, jobs, patience_s)
+        answered_at = jobs.answered_at
+        if stopping.is_set():
+            break
+        if patience_s and time.monotonic() - answered_at >= patience_s:
+            logger.error("the database has been away for %d s: the worker gives up", patience_s)
+            return 1
+        pause_s = 0.5 if time.monotonic() - begun > STEADY_S else min(max(0.5, 2 * pause_s), LONGEST_PAUSE_S)
+        logger.warning("the worker begins again in %.1f s: %s", pause_s, _reason(spell))
+        await asyncio.wait([asyncio.create_task(stopping.wait())], timeout=pause_s)
+    return 0
+
+
+async def _spell(jobs: HeldJobs) -> None:
+    """One registration of a worker, from its first sign of life to its last."""
     settings = config.current().worker
-    with app.replace_connector(connector.get_worker_connector()) as running:
-        running.job_manager = HeldJobs(running.connector)
-        running.run_worker(
-            concurrency=settings.tasks_at_once,
-            queues=settings.queues or None,
-            name="lakewarden",
-            delete_jobs="successful",
-        )
+    connector = jobs.connector
+    assert isinstance(connector, PsycopgConnector)  # noqa: S101 `_connector` made it
+    with app.replace_connector(connector) as running:
+        running.job_manager = jobs
+        async with running.open_async():
+            await running.run_worker_async(
+                concurrency=settings.tasks_at_once,
+                queues=settings.queues or None,  # type: ignore[arg-type]  # None is all, as its default is
+                name="lakewarden",
+                delete_jobs="successful",
+                install_signal_handlers=False,
+            )
+
+
+async def _until_over(spell: "asyncio.Task[None]", stopping: asyncio.Event, jobs: HeldJobs, patience_s: float) -> None:
+    """Wait for its end; bring that about when the worker is to stop, or the database has been away for too long."""
+    stop = asyncio.create_task(stopping.wait())
+    while not (spell.done() or stop.done()):
+        if patience_s and time.monotonic() - jobs.answered_at >= patience_s:
+            break
+        await asyncio.wait({spell, stop}, timeout=1, return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if not spell.done():
+        spell.cancel()  # it lets the jobs end that are running
+        await asyncio.wait({spell})
+
+
+def _connector() -> PsycopgConnector:
+    parameters = connector_params() | {"application_name": "lakewarden worker"}
+    return PsycopgConnector(kwargs=parameters, connection_class=AsyncBounded, configure=_configure)
+
+
+async def _configure(connection: AsyncBounded) -> None:
+    was = connection.autocommit
+    await connection.set_autocommit(True)
+    await begin_async(connection, limits.current().at_most(QUEUE_STATEMENT_S))
+    await connection.set_autocommit(was)
+
+
+def _reason(spell: "asyncio.Task[None]") -> str:
+    if spell.cancelled() or (error := spell.exception()) is None:
+        return "it ended by itself"
+    cause = error.__cause__ or error
+    return f"{type(cause).__name__}: {str(cause).strip()}"

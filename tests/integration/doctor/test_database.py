@@ -29,6 +29,7 @@ def test_a_healthy_database_is_ok_but_for_the_worker(
     found = examined(database_url)
     assert {name: finding.state for name, finding in found.items()} == {
         "database": State.OK,
+        "sessions": State.OK,
         "migrations": State.OK,
         "bootstrap": State.OK,
         f"warehouse 'lake' ({warehouse.id})": State.OK,
@@ -53,7 +54,7 @@ def test_an_empty_database_says_to_migrate(database_url: str) -> None:
         url = server.create_database("lakewarden_empty")
         found = examined(url)
         server.drop_database("lakewarden_empty")
-    assert set(found) == {"database", "migrations"}
+    assert set(found) == {"database", "sessions", "migrations"}
     assert found["migrations"].state is State.FAIL
     assert found["migrations"].fix == "run `lakewarden migrate`"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -179,19 +179,30 @@ def signed_in_as(issuer: RunningIssuer, name: str, secret: str) -> Person:
 
 
 @contextmanager
-def started(issuer: RunningIssuer, people: Sequence[Person]) -> Iterator[Pair]:
-    """Both servers, running and bootstrapped; all people have called once, so that they can be granted something."""
-    settings = {
+def started(
+    issuer: RunningIssuer,
+    people: Sequence[Person],
+    *,
+    settings: Mapping[str, str] | None = None,
+    a_through: Callable[[str], str] = str,
+    b_through: Callable[[str], str] = str,
+) -> Iterator[Pair]:
+    """Both servers, running and bootstrapped; all people have called once, so that they can be granted something.
+
+    `settings` are for both; `a_through` and `b_through` make the address by which each reaches the database.
+    """
+    common = {
         "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer.url,
         "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,
     }
     own = issuer.identities.admin
     admin = signed_in_as(issuer, own.client_id, own.client_secret)
-    with prepared(settings) as a, asyncio.Runner() as runner:
+    with prepared({**common, **(settings or {})}) as a, asyncio.Runner() as runner:
         url = a.settings["LAKEWARDEN__DATABASE__URL"]
         # its sessions can be told from the other's
-        ours = a.settings | {"LAKEWARDEN__DATABASE__URL": f"{url}?application_name=replica_b"}
+        ours = a.settings | {"LAKEWARDEN__DATABASE__URL": f"{b_through(url)}?application_name=replica_b"}
         b = LakewardenServer(ours, a.local_root, a.log.with_name("second.log"))
+        a.settings["LAKEWARDEN__DATABASE__URL"] = a_through(url)
         a.bootstrap(admin.id)
         try:
             a.start()

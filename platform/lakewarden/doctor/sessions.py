@@ -1,0 +1,35 @@
+"""Whether sessions keep what we set in them: a pooler between, limits that the server refuses; for database.py."""
+
+from lakewarden.config import DatabaseConfig
+from lakewarden.doctor.findings import Finding, fail, ok, warn
+from lakewarden.sessions import limits, pooler
+from lakewarden.sessions.bounded import Bounded, begin
+
+
+def examine(connection: Bounded, settings: DatabaseConfig) -> Finding:
+    """`connection` has set nothing yet. Raises psycopg.Error."""
+    if pooler.lends_by_transaction(settings):
+        return fail("sessions", pooler.SENTENCE, fix=pooler.REMEDY)
+    way = "a pooler in session mode lies between" if pooler.is_pooled(connection) else "no pooler lies between"
+    wanted = limits.Limits(
+        settings.lock_timeout_s,
+        settings.statement_timeout_s,
+        settings.idle_in_transaction_timeout_s,
+        settings.transaction_timeout_s,
+    )
+    begin(connection, wanted)
+    rows = connection.execute(_KEPT, [list(wanted.parameters())]).fetchall()
+    kept: dict[str, str] = dict(rows)
+    refused = [name for name, value in wanted.parameters().items() if name in kept and kept[name] != value]
+    if refused:
+        return warn(
+            "sessions",
+            f"{way}; PostgreSQL does not keep {', '.join(refused)}",
+            fix="allow Lakewarden's role to set them, or set them for it: ALTER ROLE ... SET ...",
+        )
+    unknown = [name for name in wanted.parameters() if name not in kept]
+    older = f" ({', '.join(unknown)} is of a newer PostgreSQL)" if unknown else ""
+    return ok("sessions", f"{way}; time-outs are kept{older}")
+
+
+_KEPT = "select name, setting from pg_settings where name = any(%s::text[])"

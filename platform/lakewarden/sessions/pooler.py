@@ -1,0 +1,50 @@
+"""Recognizes a pooler that lends a session of the database to a new client for each transaction.
+
+Behind one, a setting, an advisory lock, LISTEN or a prepared statement is another client's a moment later.
+"""
+
+from contextlib import closing
+from typing import Final
+
+import psycopg
+from psycopg.errors import ProtocolViolation
+
+from lakewarden.config import DatabaseConfig
+from lakewarden.sessions.bounded import Bounded
+from lakewarden.sessions.opening import open_plain
+
+ROUNDS: Final = 5
+SENTENCE: Final = (
+    "between this process and PostgreSQL is a pooler that lends sessions out by transaction (pgbouncer: pool_mode = "
+    "transaction or statement): the statements of one request could run in another's session"
+)
+REMEDY: Final = (
+    "set pool_mode = session for Lakewarden's database in the pooler, or give PostgreSQL's own address in "
+    "LAKEWARDEN__DATABASE__URL"
+)
+
+
+def lends_by_transaction(settings: DatabaseConfig) -> bool:
+    """Whether two connections share sessions of the database. Raises psycopg.Error when it cannot be asked."""
+    with closing(open_plain(settings)) as first, closing(open_plain(settings)) as second:
+        try:
+            return any(_share(first, second) for _ in range(ROUNDS))
+        except ProtocolViolation:
+            return True  # statement pooling: it knows no transactions
+
+
+def is_pooled(connection: Bounded) -> bool:
+    """Whether there is a pooler at all: it answers for sessions of the database that have other numbers."""
+    return connection.info.backend_pid != _session_of(connection)
+
+
+def _share(first: Bounded, second: Bounded) -> bool:
+    """While the second is inside a transaction, the first must have the session that it had before."""
+    before = _session_of(first)
+    with second.transaction(force_rollback=True):
+        return _session_of(second) == before or _session_of(first) != before
+
+
+def _session_of(connection: psycopg.Connection) -> int:
+    row = connection.execute("select pg_backend_pid()", prepare=False).fetchone()
+    return int(row[0]) if row else 0
