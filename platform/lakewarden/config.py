@@ -235,6 +235,9 @@ class OidcConfig(Section):
     roles_claim: str | None = Field(
         None, min_length=1, description="Claim that lists roles, as a dotted path, for example `realm_access.roles`."
     )
+    max_roles: int = Field(
+        256, ge=1, le=10_000, description="Most roles in a token; one that lists more is refused (401)."
+    )
     name_claim: str | None = Field(
         None, min_length=1, description="Claim to take the user's name from before the usual ones, as a dotted path."
     )

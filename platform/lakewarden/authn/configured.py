@@ -18,6 +18,7 @@ def provider(identifier: str, settings: OidcConfig) -> OidcProvider:
         name_claim=settings.name_claim,
         email_claim=settings.email_claim,
         clock_skew_s=settings.clock_skew_s,
+        max_roles=settings.max_roles,
         introspection=_introspection(settings.introspection),
     )
 

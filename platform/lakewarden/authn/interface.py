@@ -12,7 +12,7 @@ class Principal:
 
     `id` is `<provider id>~<subject>`, `kubernetes~<account>` for service accounts; `expires_at` is the token's
     `exp` in Unix seconds (of a token without: when it must be verified again). `name` and `email` are what the
-    token says: descriptive, never a key and never unique. `token_roles` are the roles that it lists, at most 256.
+    token says: descriptive, never a key and never unique. `token_roles` are the roles that it lists, a bounded number.
     """
 
     id: str

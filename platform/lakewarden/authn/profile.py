@@ -9,7 +9,6 @@ from lakewarden.authn.provider import OidcProvider
 from lakewarden.errors import NotAuthorized
 
 MAX_SUBJECT: Final = 255  # OpenID Connect Core 1.0, section 2, `sub`
-MAX_ROLES: Final = 256
 _MAX_TEXT: Final = 255
 _FAR_FUTURE: Final = 253_402_300_799.0  # the last second of the year 9999
 _CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
@@ -19,7 +18,7 @@ def principal_of(claims: Claims, provider: OidcProvider, *, expires_at: float) -
     """Describe the caller that verified claims speak of.
 
     Raises:
-        NotAuthorized: none of the provider's subject claims holds a usable subject.
+        NotAuthorized: none of the provider's subject claims holds a usable subject, or there are too many roles.
 
     """
     return Principal(
@@ -29,7 +28,7 @@ def principal_of(claims: Claims, provider: OidcProvider, *, expires_at: float) -
         kind=_kind(claims),
         issuer=claims["iss"],
         expires_at=expires_at,
-        token_roles=() if provider.roles_claim is None else _roles(claim_at(claims, provider.roles_claim)),
+        token_roles=() if provider.roles_claim is None else _roles(claim_at(claims, provider.roles_claim), provider),
     )
 
 
@@ -94,11 +93,17 @@ def _text(value: object) -> str | None:
     return printable.strip()[:_MAX_TEXT] or None
 
 
-def _roles(found: object) -> tuple[str, ...]:
-    """The first 256 different roles of an array of text, or of one text; whatever else is there is no role.
+def _roles(found: object, provider: OidcProvider) -> tuple[str, ...]:
+    """The different roles of an array of text, or of one text; whatever else is there is no role.
 
     A role's name is never changed to make it fit: cut short, it could become another role's.
     """
     listed = found if isinstance(found, list) else [found]
     names = (each for each in listed if isinstance(each, str) and 0 < len(each) <= _MAX_TEXT and each.isprintable())
-    return tuple(dict.fromkeys(names))[:MAX_ROLES]
+    roles = tuple(dict.fromkeys(names))
+    if len(roles) > provider.max_roles:
+        raise NotAuthorized(
+            f"The token lists {len(roles)} roles in its claim '{provider.roles_claim}': at most {provider.max_roles} "
+            "are accepted; have the identity provider list only those that this server needs."
+        )
+    return roles

@@ -48,7 +48,8 @@ class OidcProvider:
     `id` is the prefix of its principals (`oidc` for the primary one). A token is accepted when its `iss` is
     `issuer` or one of `additional_issuers`, and its `aud` holds any of `audiences` (none given: not checked).
     `scope`, if given, must be among the token's scopes. The first of `subject_claims` that holds text is the
-    subject. `roles_claim`, `name_claim` and `email_claim` are dotted paths into the claims. `jwks_uri` replaces
+    subject. `roles_claim`, `name_claim` and `email_claim` are dotted paths into the claims; a token with more than
+    `max_roles` roles is refused. `jwks_uri` replaces
     discovery.
 
     Raises:
@@ -67,6 +68,7 @@ class OidcProvider:
     name_claim: str | None = None
     email_claim: str | None = None
     clock_skew_s: int = DEFAULT_CLOCK_SKEW_S
+    max_roles: int = 256
     introspection: Introspection | None = None
     rules: TokenRules = field(init=False, repr=False)
 

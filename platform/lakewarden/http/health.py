@@ -11,6 +11,7 @@ from django.db import Error, connection
 from lakewarden import __version__, config
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.hot.routes import Answer
+from lakewarden.http import recorder
 from lakewarden.sessions import limits
 from lakewarden.sessions.opening import open_async
 
@@ -80,6 +81,7 @@ async def answer(method: str, path: bytes) -> Answer:
     told = {"status": "up", "version": __version__}
     if path != LIVE:
         told["database"] = "up" if await DATABASE.is_up() else "down"
+        told["recording"] = "failing" if recorder.is_failing() else "up"  # no reason to send requests elsewhere
         told["status"] = "stopping" if STOPPING.is_set() else told["database"]
     content = msgspec.json.encode(told)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]

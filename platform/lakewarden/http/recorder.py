@@ -71,6 +71,8 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
     def start(self) -> None:
+        global _started  # noqa: PLW0603 a process has one, and its health is asked about from anywhere
+        _started = self
         self._thread.start()
 
     def stop(self, *, timeout_s: float) -> None:
@@ -93,3 +95,11 @@ class Recorder:
         for chore in self._chores:
             chore.perform(last=True)
         connection.close()
+
+
+_started: Recorder | None = None
+
+
+def is_failing() -> bool:
+    """Whether something that this process should have written could not be, the last time it was tried."""
+    return _started is not None and bool(_started.failing())

@@ -105,13 +105,20 @@ def test_expiry_is_whole_seconds_and_capped_at_the_end_of_any_calendar(exp: floa
         ({"realm_access": {"roles": [7, None, ["x"], {"a": 1}, "", "ok"]}}, ("ok",)),
         ({"realm_access": {"roles": ["a\x00b", "a\nb", "\u202eevil", "ok"]}}, ("ok",)),
         ({"realm_access": {"roles": ["x" * 255, "y" * 256]}}, ("x" * 255,)),
-        ({"realm_access": {"roles": [f"r{n}" for n in range(1000)]}}, tuple(f"r{n}" for n in range(256))),
+        ({"realm_access": {"roles": [f"r{n}" for n in range(256)] * 2}}, tuple(f"r{n}" for n in range(256))),
     ],
 )
 def test_roles_are_what_the_configured_claim_lists(claims: dict[str, Any], roles: tuple[str, ...]) -> None:
     provider = replace(PROVIDER, roles_claim="realm_access.roles")
 
     assert described(BASE | claims, provider).token_roles == roles
+
+
+def test_a_token_with_too_many_roles_is_refused_by_name_of_its_claim() -> None:
+    provider = replace(PROVIDER, roles_claim="realm_access.roles")
+
+    with pytest.raises(NotAuthorized, match=r"lists 1000 roles in its claim 'realm_access.roles': at most 256"):
+        described(BASE | {"realm_access": {"roles": [f"r{n}" for n in range(1000)]}}, provider)
 
 
 def test_roles_are_none_without_a_configured_claim() -> None:

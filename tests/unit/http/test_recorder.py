@@ -54,6 +54,7 @@ def test_an_unexpected_exception_does_not_end_the_recorder(
         assert tried.acquire(timeout=5)
         assert others.acquire(timeout=5)
     assert list(recorder.failing()) == ["calls"]
+    assert module.is_failing()
     assert caplog.text.count("calls could not be written: 'a defect'") == 1  # not each time
     assert "Traceback" in caplog.text
     is_broken = False
@@ -61,6 +62,7 @@ def test_an_unexpected_exception_does_not_end_the_recorder(
     while recorder.failing() and time.monotonic() < deadline:
         assert tried.acquire(timeout=5)
     assert recorder.failing() == {}
+    assert not module.is_failing()
     recorder.stop(timeout_s=5)
     assert not recorder._thread.is_alive()
 
