@@ -41,21 +41,25 @@ def nursery(url: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def kill_one(process: subprocess.Popen[str], *, after_s: float) -> None:
+def kill_one(process: subprocess.Popen[str], url: str, *, after_s: float) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("\n")
     process.stdin.flush()
     child = int(process.stdout.readline())
+    wait_for_its_sessions(url, there=True)
     time.sleep(after_s)
     os.kill(child, signal.SIGKILL)
     assert process.stdout.readline() == "gone\n"
 
 
-def wait_for_its_sessions(url: str) -> None:
-    """What a killed client has sent already, the database still does."""
+def wait_for_its_sessions(url: str, *, there: bool) -> None:
+    """Until it has one; or has none: what a killed client has sent already, the database still does."""
+    asked = "select exists (select from pg_stat_activity where application_name = %s)"
+    deadline = time.monotonic() + 60
     with psycopg.connect(url, autocommit=True) as connection:
-        while connection.execute("select 1 from pg_stat_activity where application_name = %s", [_NAME]).fetchone():
+        while connection.execute(asked, [_NAME]).fetchone() != (there,):
+            assert time.monotonic() < deadline, f"sessions there: {not there}"
             time.sleep(0.01)
 
 
@@ -65,8 +69,8 @@ def test_a_kill_leaves_nothing_that_the_next_question_does_not_mend(
     seen: Counter[str] = Counter()
     with nursery(database_url) as process:
         for _ in range(KILLS):
-            kill_one(process, after_s=random.uniform(0.1, 0.35))  # noqa: S311 no secret
-            wait_for_its_sessions(database_url)
+            kill_one(process, database_url, after_s=random.uniform(0.1, 0.35))  # noqa: S311 no secret
+            wait_for_its_sessions(database_url, there=False)
             seen["with changes left behind"] += Change.objects.exists()
             held(openfga, ORDERS)
             assert not Change.objects.exists()

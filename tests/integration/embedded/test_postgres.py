@@ -131,7 +131,7 @@ def test_server_killed_recovers(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir, shared=data_dir.parent / "shared") as server:
         note(server.url, "second")
         os.kill(server.process.pid, signal.SIGKILL)
-        server.process.wait(5)
+        server.process.wait(60)
         assert server.process.ended() == "was killed by SIGKILL"
     with embedded(data_dir) as server:
         assert ask(server.url, "SELECT count(*) FROM notes") == 2

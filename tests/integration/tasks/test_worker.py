@@ -42,7 +42,7 @@ def test_the_worker_purges_a_dropped_table_and_stops_when_told(lake: Lake, tmp_p
     with worker(log) as child:
         wait_for(lambda: not location.exists(), what="the purge", log=log)
         child.send_signal(signal.SIGTERM)
-        assert child.wait(20) == 0
+        assert child.wait(60) == 0
 
     (task,) = tasks(lake)
     assert (task["status"], task["progress"]) == ("SUCCESS", 1.0)
