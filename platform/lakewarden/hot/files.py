@@ -1,16 +1,20 @@
 """Asks storages whether files are there, for handlers on the event loop: in a thread, one turn for all that wait.
 
-Exact, as the shared queries are: a turn begins after all requests that it answers arrived. A storage that does not
-answer holds nobody up for long: what cannot be seen is not known to be gone.
+A turn begins after all requests that it answers arrived. A file that was there is not looked for again for a moment:
+the hand-over to a thread costs as much as all the rest of a warm load. A storage that does not answer holds nobody up
+for long: what cannot be seen is not known to be gone.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 
 PATIENCE_S = 0.25
+TRUST_S = 0.5  # for which a file that was there is taken to be there still
+CAPACITY = 10_000
 
 Check = Callable[[], bool]
 Asked = tuple[Check, asyncio.Future[bool]]
@@ -20,8 +24,10 @@ Turn = tuple[list[Asked], asyncio.AbstractEventLoop]
 class FileChecks:
     """Belongs to one event loop."""
 
-    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, *, patience_s: float = PATIENCE_S, trust_s: float = TRUST_S) -> None:
         self._patience_s = patience_s
+        self._trust_s = trust_s
+        self._seen: OrderedDict[Check, float] = OrderedDict()
         self._waiting: list[Asked] = []
         self._is_busy = False
         self._is_stuck = False
@@ -30,10 +36,14 @@ class FileChecks:
         self._timer: asyncio.TimerHandle | None = None
 
     async def is_missing(self, check: Check) -> bool:
-        """What `check` says; False when it does not say it in time, and at once while an earlier one still hangs."""
-        if self._is_stuck:
+        """What `check` says, or has just said; False when it does not say it in time, and while an earlier one hangs.
+
+        `check` stands for one file: the same object is asked for it again.
+        """
+        loop = asyncio.get_running_loop()
+        if self._is_stuck or loop.time() < self._seen.get(check, 0):
             return False
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[bool] = loop.create_future()
         self._waiting.append((check, answer))
         if not self._is_busy:
             self._begin()
@@ -61,9 +71,15 @@ class FileChecks:
         if self._timer is not None:
             self._timer.cancel()
         self._is_busy = self._is_stuck = False
-        for (_, answer), is_missing in zip(turn, found, strict=True):
+        until = asyncio.get_running_loop().time() + self._trust_s
+        for (check, answer), is_missing in zip(turn, found, strict=True):
+            if not is_missing:
+                self._seen[check] = until
+                self._seen.move_to_end(check)
             if not answer.done():
                 answer.set_result(is_missing)
+        while len(self._seen) > CAPACITY:
+            self._seen.popitem(last=False)
         if self._waiting:
             self._begin()
 
