@@ -16,7 +16,8 @@ from lakewarden.idempotency.records import Outcome
 
 class UnregisterTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.DROP)
+        # nobody can restore it: as much as a forced drop
+        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.FORCE_DROP)
         last = tabulars.unregister(granted)
         return _last_state(last.tabular.metadata_location, last.metadata)
 

@@ -121,13 +121,12 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
     """Create the default project and make USER the first administrator. Doing it again changes nothing."""
     _django()
     _require_current()
-    provider, separator, subject = admin.partition("~")
-    if not (provider and separator and subject):
-        raise click.BadParameter(f"{admin!r} is not <provider>~<subject>, e.g. oidc~4f1c", param_hint="--admin")
     from lakewarden.context import SYSTEM, Actor, PrincipalId, RequestContext
     from lakewarden.ids import new_id
-    from tenants.services import servers
+    from tenants.services import servers, users
 
+    if not users.is_user_id(admin):
+        raise click.BadParameter(f"{admin!r} is not <provider>~<subject>, e.g. oidc~4f1c", param_hint="--admin")
     if servers.is_bootstrapped():
         click.echo("The server is bootstrapped already; nothing was changed")
         return

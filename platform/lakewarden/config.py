@@ -23,6 +23,14 @@ from pydantic import (
 )
 
 PREFIX = "LAKEWARDEN__"
+RESERVED_PROVIDERS = {
+    "kubernetes": "service accounts",
+    "system": "the server itself",
+    "lakewarden": "roles that stand for nothing outside",
+    "role": "roles as principals",
+}
+"""Ids that no OpenID provider may have, as its users or their roles would be taken for others; and whose they are."""
+_PROVIDER_ID = re.compile(r"[a-z0-9-]{1,64}")
 
 
 class ConfigError(Exception):
@@ -574,10 +582,12 @@ class Config(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         for provider in self.openid:
-            if not provider.replace("-", "").isalnum() or provider != provider.lower():
-                raise ValueError(f"openid provider id {provider!r} may hold only a-z, 0-9 and '-'")
-            if provider == "kubernetes":
-                raise ValueError("openid provider id 'kubernetes' is taken by service accounts: choose another one")
+            if not _PROVIDER_ID.fullmatch(provider):
+                raise ValueError(f"openid provider id {provider!r} is not 1 to 64 of a-z, 0-9 and '-'")
+            if provider in RESERVED_PROVIDERS:
+                raise ValueError(
+                    f"openid provider id {provider!r} is taken by {RESERVED_PROVIDERS[provider]}: choose another one"
+                )
         if self.authorization.backend == "openfga" and self.openfga.api_url is None:
             raise ValueError("authorization.backend is 'openfga', but openfga.api_url is missing: set its address")
         for root in self.storage.local_roots:

@@ -6,16 +6,21 @@ from typing import Any, Literal
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION
 
 Target = Literal["warehouse", "namespace", "table", "view"]
-Needs = Literal["describe", "select", "create", "write", "modify"]
+Needs = Literal["describe", "select", "create", "write", "modify", "ownership"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a call acts upon, the weakest privilege on the warehouse that allows it, and its body."""
+    """What a call acts upon, the weakest privilege on the warehouse that allows it, its body, and the exact answer.
+
+    `{left table}` and `{left view}` stand for metadata files that may be registered.
+    """
 
     target: Target
     needs: Needs
     body: Any = None
+    allowed: int = 200
+    query: str = ""
 
 
 def move(name: str) -> dict[str, Any]:
@@ -35,29 +40,31 @@ CASES = {
     f"GET {_P}/namespaces": Case("warehouse", "describe"),
     f"POST {_P}/namespaces": Case("warehouse", "create", {"namespace": ["fresh"]}),
     f"GET {NAMESPACE}": Case("namespace", "describe"),
-    f"HEAD {NAMESPACE}": Case("namespace", "describe"),
-    f"DELETE {NAMESPACE}": Case("namespace", "modify"),
+    f"HEAD {NAMESPACE}": Case("namespace", "describe", allowed=204),
+    f"DELETE {NAMESPACE}": Case("namespace", "modify", allowed=204, query="?recursive=true"),
     f"POST {NAMESPACE}/properties": Case("namespace", "modify", {"updates": {"a": "b"}}),
     f"GET {NAMESPACE}/tables": Case("namespace", "describe"),
     f"POST {NAMESPACE}/tables": Case("namespace", "create", {"name": "fresh", "schema": SCHEMA}),
     f"GET {_T}": Case("table", "describe"),
-    f"HEAD {_T}": Case("table", "describe"),
+    f"HEAD {_T}": Case("table", "describe", allowed=204),
     f"POST {_T}": Case("table", "write", _COMMIT),
-    f"DELETE {_T}": Case("table", "modify"),
+    f"DELETE {_T}": Case("table", "modify", allowed=204),
     f"GET {_T}/credentials": Case("table", "select"),
-    f"POST {_T}/metrics": Case("table", "select", {"report-type": "scan-report"}),
-    f"POST {_T}/unregister": Case("table", "modify"),
-    f"POST {NAMESPACE}/register": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
-    f"POST {_P}/tables/rename": Case("table", "modify", move("orders")),
+    f"POST {_T}/metrics": Case("table", "select", {"report-type": "scan-report"}, allowed=204),
+    f"POST {_T}/unregister": Case("table", "ownership"),
+    f"POST {NAMESPACE}/register": Case("namespace", "create", {"name": "fresh", "metadata-location": "{left table}"}),
+    f"POST {_P}/tables/rename": Case("table", "modify", move("orders"), allowed=204),
     f"GET {NAMESPACE}/views": Case("namespace", "describe"),
     f"POST {NAMESPACE}/views": Case(
         "namespace", "create", {"name": "fresh", "schema": SCHEMA, "view-version": VIEW_VERSION}
     ),
     f"GET {_V}": Case("view", "describe"),
-    f"HEAD {_V}": Case("view", "describe"),
+    f"HEAD {_V}": Case("view", "describe", allowed=204),
     f"POST {_V}": Case("view", "modify", _COMMIT),
-    f"DELETE {_V}": Case("view", "modify"),
-    f"POST {NAMESPACE}/register-view": Case("namespace", "create", {"name": "fresh", "metadata-location": "file:///x"}),
-    f"POST {_P}/views/rename": Case("view", "modify", move("report")),
-    f"POST {_P}/transactions/commit": Case("table", "write", {"table-changes": [_CHANGE]}),
+    f"DELETE {_V}": Case("view", "modify", allowed=204),
+    f"POST {NAMESPACE}/register-view": Case(
+        "namespace", "create", {"name": "fresh", "metadata-location": "{left view}"}
+    ),
+    f"POST {_P}/views/rename": Case("view", "modify", move("report"), allowed=204),
+    f"POST {_P}/transactions/commit": Case("table", "write", {"table-changes": [_CHANGE]}, allowed=204),
 }

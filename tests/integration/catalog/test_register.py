@@ -4,11 +4,17 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from catalog.access import tabular_chain
 from catalog.models import Tabular
-from tests.installation import Grant
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.ledger.models import Grant as GrantRow
+from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId
+from tests.installation import ADMIN, Grant
 from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.registering import register
@@ -69,7 +75,26 @@ def test_overwrite_replaces_the_table_of_the_name(lake: Lake, recorded: Recorded
     assert told.json() == lake.load("orders") == first
     assert first["metadata"] != second["metadata"]
     assert Tabular.objects.get().id != before
+    assert owners_of(Tabular.objects.get().id) == [("oidc~engine", "ownership")]
     assert recorded() == ["createTable", "updateTable", "dropTable", "registerTable"]
+
+
+def test_overwrite_keeps_the_owner_and_what_others_may_do(lake: Lake, grant: Grant) -> None:
+    told = lake.create_table("orders").json()
+    chain = tabular_chain(Tabular.objects.select_related("namespace__warehouse__project").get())
+    ledger.give(chain, [(PrincipalId("oidc~reader"), Privilege.SELECT)], granted_by=ADMIN)
+    before = owners_of(Tabular.objects.get().id)
+    for privilege in ("create", "modify"):
+        grant("other", privilege)
+    assert register(lake.as_user("other"), "orders", told["metadata-location"], overwrite=True).status == 200
+    assert owners_of(Tabular.objects.get().id) == before == [("oidc~engine", "ownership"), ("oidc~reader", "select")]
+    assert not GrantRow.objects.filter(object_id=chain[-1].id).exists()
+    assert lake.as_user("reader").client.get(lake.table("orders")).status == 200
+
+
+def owners_of(identifier: UUID) -> list[tuple[str, str]]:
+    rows = GrantRow.objects.filter(object_id=str(identifier)).order_by("principal_id")
+    return list(rows.values_list("principal_id", "privilege"))
 
 
 def test_overwrite_of_nothing_is_a_plain_register(lake: Lake, dropped: Any) -> None:

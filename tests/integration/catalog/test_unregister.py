@@ -79,10 +79,11 @@ def test_a_table_whose_metadata_file_is_gone_stays(lake: Lake) -> None:
     assert Tabular.objects.count() == 1
 
 
-def test_unregister_needs_the_right_to_drop(lake: Lake, grant: Grant) -> None:
+def test_unregister_needs_the_right_to_drop_by_force(lake: Lake, grant: Grant) -> None:
     lake.create_table("orders")
-    grant("writer", "write")
-    assert unregister(lake.as_user("writer"), "orders").error() == (403, "ForbiddenException")
+    for privilege in ("write", "modify"):
+        grant("writer", privilege)
+        assert unregister(lake.as_user("writer"), "orders").error() == (403, "ForbiddenException")
     assert unregister(lake.as_user("stranger"), "orders").error()[0] == 404
     assert lake.client.head(lake.table("orders")).status == 204
 

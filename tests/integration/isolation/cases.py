@@ -25,7 +25,8 @@ class Case:
     """One request. `path` where it is not the route's own; `open`: the answer is not about anything of a project.
 
     `in_own`: it is also asked in the second project, where it is about the first one still.
-    `owner` are the statuses that the first project's administrator gets for the same request; none: he is not asked.
+    `owner` is the exact status that the first project's administrator gets for the same request (0: the route's own for
+    success), None: they are not asked.
     """
 
     body: Any = None
@@ -33,12 +34,25 @@ class Case:
     path: str = ""
     open: bool = False
     in_own: bool = True
-    owner: tuple[int, ...] = (200, 201, 204)
+    owner: int | None = 0
 
 
-OPEN = Case(open=True, owner=())
+def success(route: str) -> int:
+    """The exact status of the route's answer to who may."""
+    method, _, path = route.partition(" ")
+    if method in {"HEAD", "DELETE"} or (method == "POST" and path.endswith(_EMPTY)):
+        return 204
+    return 201 if route in _MADE else 200
+
+
+_MADE = {f"POST /management/v1/{noun}" for noun in ("project", "role", "user", "warehouse")}
+_EMPTY = (
+    *("/metrics", "/tables/rename", "/views/rename", "/transactions/commit"),
+    *("/assignments", "/grants", "/task/control", "/config", "/members", "/undrop"),
+)
+OPEN = Case(open=True, owner=None)
 """Of the server, or about the caller himself."""
-OPERATORS = Case(owner=(403,))
+OPERATORS = Case(owner=403)
 """The administrator of a project may not do it either."""
 
 _COMMIT: dict[str, Any] = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
@@ -61,17 +75,17 @@ CATALOG: dict[str, list[Case]] = {
     "POST /catalog/v1/{prefix}/namespaces": [
         Case({"namespace": ["fresh"]}),
         Case({"namespace": ["{namespace}", "fresh"]}),
-        Case({"namespace": ["{namespace}"]}, owner=(409,)),
+        Case({"namespace": ["{namespace}"]}, owner=409),
     ],
     f"GET {_N}": [Case()],
     f"HEAD {_N}": [Case()],
-    f"DELETE {_N}": [Case(owner=(409,))],
+    f"DELETE {_N}": [Case(owner=409)],
     f"POST {_N}/properties": [Case({"updates": {"a": "b"}})],
     f"GET {_N}/tables": [Case(), Case(query="pageSize=1")],
     f"POST {_N}/tables": [
         Case({"name": "fresh", "schema": SCHEMA}),
         Case({"name": "fresh", "schema": SCHEMA, "stage-create": True}),
-        Case({"name": "fresh", "schema": SCHEMA, "location": "{location}"}, path=f"{_N}/tables", owner=(400, 409)),
+        Case({"name": "fresh", "schema": SCHEMA, "location": "{location}"}, path=f"{_N}/tables", owner=409),
     ],
     f"GET {_T}": [Case(), Case(query="snapshots=refs")],
     f"HEAD {_T}": [Case()],
@@ -81,11 +95,11 @@ CATALOG: dict[str, list[Case]] = {
     f"POST {_T}/metrics": [Case({"report-type": "scan-report"})],
     f"POST {_T}/unregister": [Case()],
     f"POST {_N}/register": [
-        Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=(409,)),
+        Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=409),
         Case(
             {"name": "fresh", "metadata-location": "{metadata}"},
             path="/catalog/v1/{own_warehouse}/namespaces/{own_namespace}/register",
-            owner=(),
+            owner=None,
         ),
     ],
     "POST /catalog/v1/{prefix}/tables/rename": [_rename("table")],
@@ -95,7 +109,7 @@ CATALOG: dict[str, list[Case]] = {
     f"HEAD {_V}": [Case()],
     f"POST {_V}": [Case(_COMMIT)],
     f"DELETE {_V}": [Case()],
-    f"POST {_N}/register-view": [Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=(400, 409))],
+    f"POST {_N}/register-view": [Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=400)],
     "POST /catalog/v1/{prefix}/views/rename": [_rename("view")],
     "POST /catalog/v1/{prefix}/transactions/commit": [_transaction(namespace=["{namespace}"], name="{table}")],
     "GET /catalog/v1/config": [Case(query="warehouse={lake}"), Case(query="warehouse={project}/{lake}")],
@@ -109,7 +123,8 @@ _W = _M + "/warehouse/{warehouse_id}"
 _IN = {"namespace": _W + "/namespace/{namespace_id}", "table": _W + "/table/{table_id}", "view": _W + "/view/{view_id}"}
 _PLACES = {"server": _M + "/server", "project": _M + "/project", "warehouse": _W, **_IN}
 _OWN_W = _M + "/warehouse/{own_warehouse}"
-_PROFILE = {"type": "local", "base-path": "/somewhere"}
+_PROFILE = {"type": "local", "base-path": "{free}"}
+_SAME_PROFILE = {"type": "local", "base-path": "{base}"}
 _ALL = {"type": "all"}
 
 
@@ -146,7 +161,7 @@ def _checks() -> list[Case]:
                 "checks": [{"identity": {"role": "{role}"}, "operation": {"warehouse": own}}],
                 "error-on-not-found": True,
             },
-            owner=(),
+            owner=None,
         ),
     ]
 
@@ -164,13 +179,13 @@ def _tasks(place: str, task: str, elsewhere: str) -> dict[str, list[Case]]:
         f"POST {place}/task/list": [Case({}), Case({"page-size": 1})],
         f"POST {place}/task/control": [
             control(task),
-            control(elsewhere, owner=(404,)),
-            control(task, path=f"{own}/control", owner=()),
+            control(elsewhere, owner=404),
+            control(task, path=f"{own}/control", owner=None),
         ],
         f"GET {place}/task/by-id/{{task_id}}": [
             Case(path=f"{place}/task/by-id/{{{task}}}"),
-            Case(path=f"{place}/task/by-id/{{{elsewhere}}}", owner=(404,)),
-            Case(path=f"{own}/by-id/{{{task}}}", owner=()),
+            Case(path=f"{place}/task/by-id/{{{elsewhere}}}", owner=404),
+            Case(path=f"{own}/by-id/{{{task}}}", owner=None),
         ],
         f"GET {place}/task-queue/{{queue_name}}/config": [Case(path=queue_path)],
         f"POST {place}/task-queue/{{queue_name}}/config": [Case({"queue-config": {}}, path=queue_path)],
@@ -184,27 +199,27 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/info": [OPEN],
     f"GET {_M}/openapi.json": [OPEN],
     f"GET {_M}/openapi.yaml": [OPEN],
-    f"POST {_M}/bootstrap": [Case({"accept-terms-of-use": True}, open=True, owner=())],
+    f"POST {_M}/bootstrap": [Case({"accept-terms-of-use": True}, open=True, owner=None)],
     f"GET {_M}/whoami": [OPEN],
     f"GET {_M}/audit": [Case(), Case(query="object-id={table_id}"), Case(query="actor={user}&pageSize=1")],
-    f"GET {_M}/server/audit": [OPERATORS, Case(query="project-id={project}", owner=(403,))],
+    f"GET {_M}/server/audit": [OPERATORS, Case(query="project-id={project}", owner=403)],
     f"GET {_M}/grants/grantable-privileges": [OPEN],
     f"GET {_M}/project-list": [OPEN],
     f"GET {_M}/user": [OPERATORS],
-    f"POST {_M}/user": [Case({"id": "{user}", "name": "x", "user-type": "human"}, owner=(403,))],
-    f"GET {_M}/user/{{user_id}}": [Case(owner=(404,))],
-    f"PUT {_M}/user/{{user_id}}": [Case({"name": "x", "user-type": "human"}, owner=(404,))],
-    f"DELETE {_M}/user/{{user_id}}": [Case(owner=(404,))],
-    f"GET {_M}/user/{{user_id}}/actions": [Case(owner=(404,))],
+    f"POST {_M}/user": [Case({"id": "{user}", "name": "x", "user-type": "human"}, owner=403)],
+    f"GET {_M}/user/{{user_id}}": [Case(owner=404)],
+    f"PUT {_M}/user/{{user_id}}": [Case({"name": "x", "user-type": "human"}, owner=404)],
+    f"DELETE {_M}/user/{{user_id}}": [Case(owner=404)],
+    f"GET {_M}/user/{{user_id}}/actions": [Case(owner=404)],
     f"GET {_M}/user/{{user_id}}/roles": [Case()],
     f"GET {_M}/user/{{user_id}}/roles/transitive": [Case()],
-    f"GET {_M}/server/actions": [OPEN, Case(query="principalRole={role}", owner=(403,))],
+    f"GET {_M}/server/actions": [OPEN, Case(query="principalRole={role}", owner=403)],
     f"GET {_M}/project/actions": [Case(), Case(query="principalRole={role}"), Case(query="principalUser={user}")],
     f"GET {_M}/role/{{role_id}}/actions": [Case()],
     f"GET {_W}/actions": [
         Case(),
         Case(query="principalUser={user}"),
-        Case(query="principalRole={role}", path=f"{_OWN_W}/actions", owner=()),
+        Case(query="principalRole={role}", path=f"{_OWN_W}/actions", owner=None),
     ],
     **{f"GET {place}/actions": [Case()] for place in _IN.values()},
     f"POST {_M}/action/batch-check": _checks(),
@@ -213,17 +228,17 @@ _MANAGEMENT: dict[str, list[Case]] = {
     ],
     f"GET {_M}/project": [Case()],
     f"POST {_M}/project": [
-        Case({"project-name": "fresh"}, owner=(403,)),
-        Case({"project-name": "fresh", "project-id": "{project}"}, owner=(403,)),
+        Case({"project-name": "fresh"}, owner=403),
+        Case({"project-name": "fresh", "project-id": "{project}"}, owner=403),
     ],
-    f"DELETE {_M}/project": [Case(owner=(409,))],
-    f"POST {_M}/project/rename": [Case({"new-name": "fresh"})],
+    f"DELETE {_M}/project": [Case(owner=409)],
+    f"POST {_M}/project/rename": [Case({"new-name": "renamed"})],
     f"GET {_M}/default-project": [Case()],
-    f"DELETE {_M}/default-project": [Case(owner=(409,))],
-    f"POST {_M}/default-project/rename": [Case({"new-name": "fresh"})],
+    f"DELETE {_M}/default-project": [Case(owner=409)],
+    f"POST {_M}/default-project/rename": [Case({"new-name": "renamed"})],
     f"GET {_M}/project/{{project_id}}": [Case()],
-    f"DELETE {_M}/project/{{project_id}}": [Case(owner=(409,))],
-    f"POST {_M}/project/{{project_id}}/rename": [Case({"new-name": "fresh"})],
+    f"DELETE {_M}/project/{{project_id}}": [Case(owner=409)],
+    f"POST {_M}/project/{{project_id}}/rename": [Case({"new-name": "renamed"})],
     f"POST {_M}/endpoint-statistics": [
         Case({"warehouse": _ALL}),
         Case({"warehouse": {"type": "unmapped"}}),
@@ -238,16 +253,16 @@ _MANAGEMENT: dict[str, list[Case]] = {
         Case(query="pageSize=1"),
     ],
     f"POST {_M}/role": [Case({"name": "fresh"}), Case({"name": "fresh", "project-id": "{project}"}, in_own=False)],
-    f"POST {_M}/role/provision": [Case({"roles": [{"name": "fresh", "members": [{"role": "{role}"}]}]})],
+    f"POST {_M}/role/provision": [Case({"roles": [{"name": "provisioned", "members": [{"role": "{role}"}]}]})],
     f"GET {_M}/role/{{role_id}}": [Case()],
-    f"POST {_M}/role/{{role_id}}": [Case({"name": "fresh"})],
+    f"POST {_M}/role/{{role_id}}": [Case({"name": "renamed"})],
     f"DELETE {_M}/role/{{role_id}}": [Case()],
     f"GET {_M}/role/{{role_id}}/metadata": [Case()],
     f"PUT {_M}/role/{{role_id}}/source-system": [Case({"provider-id": "oidc", "source-id": "x"})],
     f"GET {_M}/role/{{role_id}}/members": [Case(), Case(query="type=user")],
     f"POST {_M}/role/{{role_id}}/members": [
         Case({"members": [{"user": "oidc~nobody"}]}),
-        Case({"members": [{"role": "{role}"}]}, path=f"{_M}/role/{{own_role}}/members", owner=()),
+        Case({"members": [{"role": "{role}"}]}, path=f"{_M}/role/{{own_role}}/members", owner=None),
     ],
     f"GET {_M}/role/{{role_id}}/members/transitive": [Case()],
     f"DELETE {_M}/role/{{role_id}}/members/{{kind}}/{{member_id}}": [
@@ -258,25 +273,25 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/role/{{role_id}}/member-of/transitive": [Case()],
     f"GET {_M}/warehouse": [Case(), Case(query="projectId={project}")],
     f"POST {_M}/warehouse": [
-        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}, owner=(400,)),
-        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, owner=(400,)),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}),
     ],
     f"POST {_M}/warehouse-creation-validation": [
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}),
     ],
     f"GET {_W}": [Case()],
-    f"DELETE {_W}": [Case(owner=(409,)), Case(query="force=true", owner=(400, 409))],
-    f"POST {_W}/rename": [Case({"new-name": "fresh"})],
+    f"DELETE {_W}": [Case(owner=409), Case(query="force=true", owner=409)],
+    f"POST {_W}/rename": [Case({"new-name": "renamed"})],
     f"POST {_W}/activate": [Case()],
     f"POST {_W}/deactivate": [Case()],
     f"POST {_W}/delete-profile": [Case({"delete-profile": {"type": "hard"}})],
     f"POST {_W}/format-version-policy": [Case({"allowed-format-versions": [2, 3]})],
     f"POST {_W}/protection": [Case({"protected": True})],
     f"GET {_W}/protection": [Case()],
-    f"POST {_W}/managed-by": [Case({"managed-by": "self-managed"}, owner=(403,))],
-    f"POST {_W}/storage": [Case({"storage-profile": _PROFILE}, owner=(400,))],
-    f"POST {_W}/storage-credential": [Case({}, owner=(200, 204, 400))],
+    f"POST {_W}/managed-by": [Case({"managed-by": "self-managed"}, owner=403)],
+    f"POST {_W}/storage": [Case({"storage-profile": _SAME_PROFILE})],
+    f"POST {_W}/storage-credential": [Case({}, owner=400)],
     f"POST {_W}/storage/validate-profile": [Case({"storage-profile": _PROFILE})],
     f"POST {_W}/storage/validate-credential": [Case({})],
     f"POST {_W}/storage/validate-access": [Case({})],
@@ -285,20 +300,20 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_W}/deleted-namespaces": [Case()],
     f"POST {_W}/deleted-tabulars/undrop": [
         Case({"targets": [{"type": "table", "id": "{shelved_id}"}]}),
-        Case({"targets": [{"type": "view", "id": "{view_id}"}]}, owner=(404,)),
-        Case({"targets": [{"type": "namespace", "id": "{namespace_id}"}]}, owner=(404,)),
+        Case({"targets": [{"type": "view", "id": "{view_id}"}]}, owner=404),
+        Case({"targets": [{"type": "namespace", "id": "{namespace_id}"}]}, owner=404),
     ],
     f"POST {_W}/search-tabular": [Case({"search": "shared"}), Case({"search": "{table_id}"})],
     **_tasks(_W, "task", "project_task"),
     **_tasks(f"{_M}/project", "project_task", "task"),
     f"POST {_W}/task-queue/{{queue_name}}/schedule": [
-        Case({}, path=f"{_W}/task-queue/tabular_purge/schedule", owner=(400,))
+        Case({}, path=f"{_W}/task-queue/tabular_purge/schedule", owner=400)
     ],
     f"GET {_IN['namespace']}/protection": [Case()],
     f"POST {_IN['namespace']}/protection": [Case({"protected": True})],
     f"POST {_IN['namespace']}/move": [
         Case({"destination": ["fresh"]}),
-        Case({"destination": ["{namespace}"]}, path=f"{_W}/namespace/{{inner_id}}/move", owner=(409,)),
+        Case({"destination": ["{namespace}"]}, path=f"{_W}/namespace/{{inner_id}}/move", owner=409),
     ],
     f"GET {_IN['table']}/protection": [Case()],
     f"POST {_IN['table']}/protection": [Case({"protected": True})],
@@ -314,10 +329,10 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_PLACES['server']}/grants/grantable-privileges": [OPERATORS],
     f"GET {_M}/server/grants": [OPERATORS],
     f"POST {_M}/server/grants": [
-        Case({"writes": [{"privilege": "operator", "principal": {"user": "{user}"}}]}, owner=(403,))
+        Case({"writes": [{"privilege": "operator", "principal": {"user": "{user}"}}]}, owner=403)
     ],
     f"POST {_M}/project/grants": [Case(_GRANT), Case(_GRANT_ROLE)],
-    f"POST {_W}/grants": [Case(_GRANT), Case(_GRANT_ROLE, path=f"{_OWN_W}/grants", owner=())],
+    f"POST {_W}/grants": [Case(_GRANT), Case(_GRANT_ROLE, path=f"{_OWN_W}/grants", owner=None)],
 }
 
 
@@ -330,8 +345,8 @@ def _explanations() -> dict[str, list[Case]]:
     told: dict[str, list[Case]] = {}
     for kind, place in {**_PLACES, "role": _M + "/role/{role_id}"}.items():
         if kind == "server":
-            told[f"GET {place}/explanation"] = [Case(query="action=create_project", open=True, owner=())]
-            told[f"GET {place}/who-may"] = [Case(query="action=create_project", owner=(403,))]
+            told[f"GET {place}/explanation"] = [Case(query="action=create_project", open=True, owner=None)]
+            told[f"GET {place}/who-may"] = [Case(query="action=create_project", owner=403)]
             continue
         action = "action=read" if kind == "role" else "action=get_metadata"
         told[f"GET {place}/explanation"] = [
@@ -340,7 +355,7 @@ def _explanations() -> dict[str, list[Case]]:
             Case(query=f"{action}&principalRole={{role}}"),
         ]
         told[f"GET {place}/who-may"] = [Case(query=action), Case(query=f"{action}&expand=true&pageSize=1")]
-    foreign = Case(query="action=use&principalRole={role}", path=f"{_OWN_W}/explanation", owner=())
+    foreign = Case(query="action=use&principalRole={role}", path=f"{_OWN_W}/explanation", owner=None)
     told[f"GET {_W}/explanation"].append(foreign)
     return told
 
@@ -367,11 +382,11 @@ def _permissions() -> dict[str, list[Case]]:
     own_role = {"writes": [{"type": "describe", "role": "{role}"}]}
     told[f"POST {_M}/permissions/project/assignments"].append(Case(own_role))
     told[f"POST {_M}/permissions/warehouse/{{warehouse_id}}/assignments"].append(
-        Case(own_role, path=f"{_M}/permissions/warehouse/{{own_warehouse}}/assignments", owner=())
+        Case(own_role, path=f"{_M}/permissions/warehouse/{{own_warehouse}}/assignments", owner=None)
     )
     return told | {
         f"GET {server}/assignments": [OPERATORS],
-        f"POST {server}/assignments": [Case({"writes": [{"type": "operator", "user": "{user}"}]}, owner=(403,))],
+        f"POST {server}/assignments": [Case({"writes": [{"type": "operator", "user": "{user}"}]}, owner=403)],
         f"GET {server}/access": [OPEN],
         f"GET {server}/authorizer-actions": [OPEN],
     }
@@ -394,7 +409,7 @@ def lakehouse() -> dict[str, list[Case]]:
                     place + rest,
                     open=case.open,
                     in_own="{project}" in place,
-                    owner=(),
+                    owner=None,
                 )
                 for case in cases
                 if not case.path.startswith("/catalog/v1/{own_warehouse}")

@@ -151,6 +151,8 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
         "project_task": _task(owner, "project", "task_log_cleanup"),
         "location": table.location,
         "metadata": table.metadata_location,
+        "base": str(directory),
+        "free": f"{directory}-free",
     }
     return Tenant(owner, values)
 

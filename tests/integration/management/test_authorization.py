@@ -14,9 +14,14 @@ from lakewarden.context import PrincipalId
 from tenants import access
 from tenants.models import Role, Warehouse
 from tenants.services import projects
+<<<<<<< HEAD
 from tests.integration.catalog.routes import CASES as CATALOG_CASES
 from tests.integration.isolation.asked import Asked
 from tests.integration.isolation.cases import Case, management
+=======
+from tests.integration.catalog.test_authorization import CASES as CATALOG_CASES
+from tests.integration.isolation.cases import Case, management, success
+>>>>>>> 183d044 (Unregistering needs what a forced drop needs, a replaced table keeps its owner and rights, no identity provider can speak as the system; one-table readers walk every route, and least rights are held to exact answers)
 from tests.integration.isolation.conftest import application, built, fresh_world, world  # noqa: F401 fixtures
 from tests.integration.isolation.served import served, short_form
 from tests.integration.isolation.world import ADMIN, World
@@ -27,7 +32,10 @@ CASES = management()
 ROUTES = [*RULES, *UNRESTRICTED]
 BEHIND_THE_TOKEN = {"GET /catalog/v1/config", "POST /catalog/v1/oauth/tokens"}
 """Routes of the catalog that have tests of their own: test_config.py."""
-NOT_REFUSED = {200, 201, 204, 400, 409}
+AFTER_THE_DECISION = {400, 409}
+"""What a case's object cannot take, whoever asks: said only to who may."""
+OTHERWISE = {f"POST {M}/user": Case({"id": "oidc~fresh", "name": "x", "user-type": "human"})}
+"""Cases that succeed, where the isolation of tenants asks about what is there already."""
 
 READS = [route for route in RULES if route.startswith("GET")]
 DELETIONS = [route for route in RULES if route.startswith("DELETE") or route.endswith("/deactivate")]
@@ -60,9 +68,19 @@ def give_rights(of: World) -> None:
         _done.add(values["warehouse"])
 
 
+def case_of(route: str) -> Case:
+    return OTHERWISE.get(route) or CASES.get(route, [Case()])[0]
+
+
+def allowed(route: str) -> int:
+    """The one status that its case is answered with to who may."""
+    told = case_of(route).owner
+    return told if told in AFTER_THE_DECISION else success(route)
+
+
 def ask(of: World, route: str, name: str | None) -> Answer:
-    """The route's first case, asked by a user of the first project; None: without a token."""
-    asked = Asked.of(route, CASES.get(route, [Case()])[0])
+    """The route's case, asked by a user of the first project; None: without a token."""
+    asked = Asked.of(route, case_of(route))
     caller = of.client if name is None else of.client.as_user(name)
     return asked.ask(caller, of.a.values, of.a.values["project"])
 
@@ -114,7 +132,8 @@ def test_the_document_of_the_api_is_for_everybody(world: World, route: str) -> N
 
 @pytest.mark.parametrize("route", UNRESTRICTED)
 def test_some_routes_are_for_everybody_with_a_token(world: World, route: str) -> None:  # noqa: F811
-    assert ask(world, route, "nobody").status in NOT_REFUSED
+    status = 400 if route.endswith("/bootstrap") else 200  # it is done already
+    assert ask(world, route, "nobody").status == status
 
 
 def refused(rule: Rule) -> list[tuple[str, int]]:
@@ -147,7 +166,7 @@ def ensure_least_is_enough(of: World, route: str) -> None:
     give_rights(of)
     for privilege in rule.least() if route in READS else rule.least()[:1]:
         answer = ask(of, route, f"c-{rule.by}-{privilege}")
-        assert answer.status in NOT_REFUSED, (privilege, answer.body)
+        assert answer.status == allowed(route), (privilege, answer.body)
 
 
 @pytest.mark.parametrize("route", READS)
