@@ -11,13 +11,12 @@ from catalog.models.deletion import Deletion
 from lakewarden.authz.ledger import shown
 from lakewarden.context import PrincipalId
 from lakewarden.errors import NoSuchNamespace
-from lakewarden.names import match_key
+from lakewarden.names import MAX_DEPTH, match_key
 from lakewarden.prepared import Shape, fetch
 from tenants.models import Warehouse
 from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
 
 KEY_SEPARATOR = "\x1f"
-MAX_DEPTH = 16
 MAX_PATH_BYTES = 2000  # of the path's key, which the database must be able to index
 
 

@@ -9,13 +9,13 @@ from django.db import IntegrityError
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace
-from catalog.models.namespace import KEY_SEPARATOR, MAX_DEPTH, MAX_PATH_BYTES, path_key
+from catalog.models.namespace import KEY_SEPARATOR, MAX_PATH_BYTES, path_key
 from catalog.services.namespaces import check_path, lock_tree
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.errors import AlreadyExists, Conflict, InvalidArgument, NoSuchNamespace
 from lakewarden.events.changes import Change, record
-from lakewarden.names import match_key
+from lakewarden.names import MAX_DEPTH, match_key
 from lakewarden.prepared import fetch
 from lakewarden.transactions import changing
 from tenants.access import warehouse_chain

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace
-from catalog.models.namespace import MAX_DEPTH, MAX_PATH_BYTES, ListedNamespace, path_key
+from catalog.models.namespace import MAX_PATH_BYTES, ListedNamespace, path_key
 from catalog.services import limits, locations
 from catalog.services.claims import NamespaceClaim
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
@@ -24,7 +24,7 @@ from lakewarden.errors import (
 )
 from lakewarden.events.changes import Change, record
 from lakewarden.ids import new_id
-from lakewarden.names import check_name, match_key
+from lakewarden.names import MAX_DEPTH, check_name, match_key
 from lakewarden.paging import Page
 from lakewarden.prepared import fetch
 from lakewarden.transactions import changing

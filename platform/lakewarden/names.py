@@ -5,6 +5,8 @@ import unicodedata
 from lakewarden.errors import InvalidArgument
 
 MAX_NAME_LENGTH = 255
+MAX_DEPTH = 16
+"""Levels of a namespace."""
 
 
 def match_key(name: str) -> str:

@@ -35,7 +35,7 @@ PATIENT = ("--request-timeout=20s", "--listObjects-deadline=20s")
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[OpenFgaServer]:
-    with servers.start(flags=PATIENT) as running:
+    with servers.start(flags=(*PATIENT, "--resolve-node-limit=40")) as running:
         yield running
 
 

@@ -1,6 +1,7 @@
 """The store and its model: made by `migrate`, demanded by `serve`, filled and mended by `openfga reconcile`."""
 
 import os
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,19 +14,59 @@ from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Change, Grant, OpenFgaStore
 from lakewarden.authz.model import Privilege
-from lakewarden.authz.openfga import language, reconcile, store
+from lakewarden.authz.openfga import depth, language, reconcile, store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.authz.openfga.client import OpenFga
 from lakewarden.authz.openfga.tuples import RelationTuple
 from lakewarden.cli import main
 from lakewarden.config import OpenFgaConfig
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 from lakewarden.doctor import openfga as doctor
 from lakewarden.doctor.findings import State
 from lakewarden.errors import Unavailable
 from lakewarden.migrations import DatabaseNotReady
-from tests.contracts.world import ADMIN, ALICE, BOB, EUROPE, EVERYONE, ORDERS, SALES, STAFF, give, held
+from tests.contracts.conftest import PATIENT, configured
+from tests.contracts.world import (
+    ADMIN,
+    ALICE,
+    BOB,
+    EUROPE,
+    EVERYONE,
+    ORDERS,
+    PROJECT,
+    SALES,
+    STAFF,
+    WAREHOUSE,
+    give,
+    held,
+)
+from tests.servers import openfga as servers
 from tests.servers.openfga import OpenFgaServer
+
+
+@pytest.mark.usefixtures("database")
+def test_a_chain_beyond_the_servers_limit_is_no_answer_and_the_doctor_says_so(server: OpenFgaServer) -> None:
+    with configured(server) as settings:
+        store.migrate(settings)
+        assert [state for state, _ in findings()] == [State.OK]
+    with servers.start(flags=PATIENT) as shallow, configured(shallow) as settings:
+        store.migrate(settings)
+        asked = client(settings)
+        assert depth.follows(asked, levels=16, nested=7)
+        asked.close()
+        told = list(doctor.examine(config.current()))
+        assert [found.state for found in told] == [State.OK, State.WARN]
+        assert "OPENFGA_RESOLVE_NODE_LIMIT=32" in str(told[-1].fix)
+        deep = [*WAREHOUSE, *(ObjectRef(ObjectType.NAMESPACE, f"level-{number}") for number in range(16))]
+        roles = [role_principal(f"nested-{number}") for number in range(10)]
+        for member, role in pairwise([ALICE, *roles]):
+            members.add(role, [member], project_id="p", added_by=ADMIN)
+        give(PROJECT, roles[-1], Privilege.PROJECT_ADMIN)
+        authorizer = OpenFgaAuthorizer(settings)
+        with pytest.raises(Unavailable) as caught:
+            held(authorizer, [*deep, ORDERS[-1]])
+        assert caught.value.status == 503
+        authorizer.close()
 
 
 def client(settings: OpenFgaConfig) -> OpenFga:

@@ -6,6 +6,7 @@ import psycopg
 
 from lakewarden.config import Config
 from lakewarden.doctor.findings import Finding, fail, ok, warn
+from lakewarden.names import MAX_DEPTH
 
 _NAME = "OpenFGA"
 _STALE_AFTER = 1000
@@ -42,7 +43,7 @@ def _store(settings: Config, row: tuple[str, str, str, bool] | None) -> Iterator
     import django  # noqa: PLC0415 only for those who use OpenFGA
 
     django.setup()
-    from lakewarden.authz.openfga import client, language  # noqa: PLC0415 its SDK takes time to load
+    from lakewarden.authz.openfga import client, depth, language  # noqa: PLC0415 its SDK takes time to load
     from lakewarden.errors import Unavailable  # noqa: PLC0415
 
     if row is None:
@@ -52,6 +53,9 @@ def _store(settings: Config, row: tuple[str, str, str, bool] | None) -> Iterator
     asked = client.OpenFga(settings.openfga, client.Store(store_id, model_id))
     try:
         is_there = asked.has_store() and asked.has_model(model_id)
+        longest = {"levels": MAX_DEPTH, "nested": settings.roles.max_nesting_depth}
+        is_current = is_there and model_hash == language.model_hash()
+        is_deep_enough = not is_current or depth.follows(asked, **longest)
     except Unavailable as error:
         yield fail(
             _NAME,
@@ -69,6 +73,14 @@ def _store(settings: Config, row: tuple[str, str, str, bool] | None) -> Iterator
         yield fail(_NAME, "does not have all rights of the database", fix="run `lakewarden openfga reconcile`")
     else:
         yield ok(_NAME, f"is reachable; its store {settings.openfga.store!r} has our model")
+    if not is_deep_enough:
+        yield warn(
+            _NAME,
+            f"cannot follow {MAX_DEPTH} levels of namespaces and {settings.roles.max_nesting_depth} nested roles: "
+            "questions about what lies deeper than its limit are answered 503",
+            fix=f"start it with OPENFGA_RESOLVE_NODE_LIMIT={depth.needed(**longest)} (its default is 25), or lower "
+            "LAKEWARDEN__ROLES__MAX_NESTING_DEPTH",
+        )
 
 
 _STORE = "select store_id, model_id, model_hash, filled_at is not null from openfga_store where name = %s"

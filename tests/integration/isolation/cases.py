@@ -274,11 +274,11 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/warehouse": [Case(), Case(query="projectId={project}")],
     f"POST {_M}/warehouse": [
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
-        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, in_own=False),
     ],
     f"POST {_M}/warehouse-creation-validation": [
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
-        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, in_own=False),
     ],
     f"GET {_W}": [Case()],
     f"DELETE {_W}": [Case(owner=409), Case(query="force=true", owner=409)],

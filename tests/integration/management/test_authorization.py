@@ -14,14 +14,9 @@ from lakewarden.context import PrincipalId
 from tenants import access
 from tenants.models import Role, Warehouse
 from tenants.services import projects
-<<<<<<< HEAD
 from tests.integration.catalog.routes import CASES as CATALOG_CASES
 from tests.integration.isolation.asked import Asked
-from tests.integration.isolation.cases import Case, management
-=======
-from tests.integration.catalog.test_authorization import CASES as CATALOG_CASES
 from tests.integration.isolation.cases import Case, management, success
->>>>>>> 183d044 (Unregistering needs what a forced drop needs, a replaced table keeps its owner and rights, no identity provider can speak as the system; one-table readers walk every route, and least rights are held to exact answers)
 from tests.integration.isolation.conftest import application, built, fresh_world, world  # noqa: F401 fixtures
 from tests.integration.isolation.served import served, short_form
 from tests.integration.isolation.world import ADMIN, World
