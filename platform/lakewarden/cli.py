@@ -123,9 +123,10 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
     _require_current()
     from lakewarden.context import SYSTEM, Actor, PrincipalId, RequestContext
     from lakewarden.ids import new_id
-    from tenants.services import servers, users
+    from tenants.services import servers
 
-    if not users.is_user_id(admin):
+    provider, _, subject = admin.partition("~")
+    if not (provider and subject) or provider == SYSTEM.partition("~")[0]:
         raise click.BadParameter(f"{admin!r} is not <provider>~<subject>, e.g. oidc~4f1c", param_hint="--admin")
     if servers.is_bootstrapped():
         click.echo("The server is bootstrapped already; nothing was changed")
