@@ -10,7 +10,8 @@ from lakewarden.http.shares import Shares
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-_LINGER_S: Final = 5.0
+_LINGER_S: Final = 2.0
+_LINGER_BYTES: Final = 4 * 1024 * 1024
 
 
 class BodyMemory:
@@ -91,7 +92,8 @@ class IncomingBody:
         self._parts = []
         try:
             async with asyncio.timeout(_LINGER_S):
-                while not self.is_complete and self.size <= self._limits.max_body_bytes:
+                refused_at = self.size
+                while not self.is_complete and self.size - refused_at <= _LINGER_BYTES:
                     await self._part()
         except (TimeoutError, ConnectionAbortedError):
             return

@@ -36,7 +36,9 @@ class BoundedConnection(HttpToolsProtocol):
         self._unparsed = 0
         """Bytes since the parser last handed something on: of a head, of a trailer, of a chunk's extension."""
         self._error: LakewardenError | None = None
+        self._is_in_head = False
         self._head_since: float | None = None
+        self._unread = 0
         self._unread_since: float | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
@@ -50,8 +52,12 @@ class BoundedConnection(HttpToolsProtocol):
         if self._unparsed > MAX_HEADER_BYTES and not self.transport.is_closing():
             self._refuse(_too_large())
 
+    def on_message_begin(self) -> None:
+        self._is_in_head = True
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
-        unparsed, self._unparsed, self._head_since = self._unparsed, 0, None
+        unparsed, self._unparsed, self._head_since, self._is_in_head = self._unparsed, 0, None, False
         if len(self.headers) > MAX_HEADERS or (unparsed > MAX_HEADER_BYTES and self._head_bytes() > MAX_HEADER_BYTES):
             self._error = _too_large()
         elif len(self.pipeline) >= MAX_PIPELINED:
@@ -78,18 +84,22 @@ class BoundedConnection(HttpToolsProtocol):
     def sweep(self, now: float) -> None:
         """End the connection if it has kept us waiting for too long; `now` is the loop's time."""
         is_over = self.transport.is_closing() or not self._is_busy()
-        if self.transport.get_write_buffer_size() and (is_over or self.flow.write_paused):
-            self._unread_since = self._unread_since or now
+        unread, before = self.transport.get_write_buffer_size(), self._unread
+        self._unread = unread
+        if unread and (is_over or self.flow.write_paused):
+            if self._unread_since is None or unread < before:
+                self._unread_since = now
             if now - self._unread_since >= self._limits.write_timeout_s:
                 self.transport.abort()
             return
         self._unread_since = None
-        if not is_over or self.timeout_keep_alive_task is not None or self.transport.is_closing():
+        is_kept_alive = self.timeout_keep_alive_task is not None and not self._is_in_head
+        if not is_over or is_kept_alive or self.transport.is_closing():
             return
         self._head_since = self._head_since or now
         if now - self._head_since < self._limits.header_timeout_s:
             return
-        if self._unparsed:
+        if self._is_in_head:
             timeout = f"{self._limits.header_timeout_s:g} s"
             self._refuse(RequestTimedOut(f"The request's headers did not come within {timeout}"))
         else:
