@@ -6,7 +6,6 @@ Each kind breaks something at once and returns what mends it; how long it stays 
 import os
 import random
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,14 +14,11 @@ from pathlib import Path
 from lakewarden.embedded.errors import EmbeddedError
 from lakewarden.embedded.process import ManagedProcess
 from tests.servers.lakewarden_serve import LakewardenServer
+from tests.soak.freezing import freeze_lock_holder
+from tests.soak.mending import Mend, Unmended
 from tests.soak.stack import Network, Stack, Worker
 
-Mend = Callable[[], None]
 STOP_WITHIN_S = 30.0
-
-
-class Unmended(Exception):
-    """Something did not end or come back as it should."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +53,6 @@ def _stop_replica(stack: Stack, rng: random.Random) -> Mend:
 
 def _freeze_replica(stack: Stack, rng: random.Random) -> Mend:
     return _frozen([rng.choice(stack.replicas).process.pid])
-
-
-def _freeze_lock_holder(stack: Stack, rng: random.Random) -> Mend:
-    """Freeze a replica while a session of it is idle in a transaction, if one is seen soon."""
-    number = rng.randrange(len(stack.replicas))
-    name = f"replica_{'ab'[number]}"
-    with stack.database() as database:
-        deadline = time.monotonic() + 2
-        while not database.execute(_IDLE_IN_TRANSACTION, [name]).fetchone() and time.monotonic() < deadline:
-            time.sleep(0.001)
-        return _frozen([stack.replicas[number].process.pid])
 
 
 def _kill_postgres(stack: Stack, rng: random.Random) -> Mend:
@@ -141,7 +126,7 @@ KINDS = (
     Kind("kill-replica", _kill_replica),
     Kind("stop-replica", _stop_replica),
     Kind("freeze-replica", _freeze_replica, 0.3, 3.0),
-    Kind("freeze-lock-holder", _freeze_lock_holder, 1.0, 4.0),
+    Kind("freeze-lock-holder", freeze_lock_holder, 0.5, 1.0),
     Kind("kill-postgres", _kill_postgres, moves_worker=True),
     Kind("freeze-postgres", _freeze_postgres, 0.3, 3.0),
     Kind("cut-sessions", _cut_sessions, 0.0, 0.0, moves_worker=True),
@@ -224,9 +209,6 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-_IDLE_IN_TRANSACTION = (
-    "select 1 from pg_stat_activity where application_name = %s and state like 'idle in transaction%%'"
-)
 _CUT = """
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name <> 'soak' and random() < %s

@@ -38,6 +38,11 @@ class Probe:
     def _tables(self) -> str:
         return self.warehouse.path("namespaces", "probe", "tables")
 
+    @property
+    def kept(self) -> str:
+        """The path of its table."""
+        return f"{self._tables}/kept"
+
     def replicas(self, *, within_s: float) -> None:
         """Returns when each replica has committed, and the other has shown it; raises NotYet after `within_s`."""
         self._until(self._both, within_s)
@@ -60,8 +65,8 @@ class Probe:
             self._ask(here, "GET", "/health")
             value = str(next(_numbers))
             body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"probe": value}}]}
-            self._ask(here, "POST", f"{self._tables}/kept", body)
-            told = self._ask(there, "GET", f"{self._tables}/kept")["metadata"]["properties"]["probe"]
+            self._ask(here, "POST", self.kept, body)
+            told = self._ask(there, "GET", self.kept)["metadata"]["properties"]["probe"]
             if told != value:
                 raise NotYet(f"port {there} shows {told}, and {value} was committed at port {here}")
 

@@ -10,8 +10,9 @@ from time import monotonic
 
 from tests.soak import clients, final, report, stack
 from tests.soak.book import Book
-from tests.soak.faults import Kind, Unmended, chosen
+from tests.soak.faults import Kind, chosen
 from tests.soak.ledger import Finding, Verdict
+from tests.soak.mending import Unmended
 from tests.soak.probe import NotYet, Probe
 from tests.soak.report import Report
 from tests.soak.timeline import Fault, Timeline
@@ -46,6 +47,7 @@ def soak(options: Options, directory: Path) -> Report:
         book = Book(running.ports, list(running.people), [], Timeline(), options.seed)
         at_work = asyncio.run(clients.prepared(book, str(running.disk)))
         probe = Probe(book.ports, book.admin, book.warehouses[0])
+        running.hot = probe.kept
         at_work.start()
         try:
             _break(options, book, running, probe, began)

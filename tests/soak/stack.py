@@ -90,7 +90,10 @@ class Worker:
 
 @dataclass
 class Stack:
-    """`people[0]` is the administrator, whom all clients are; the others have only what they are granted."""
+    """`people[0]` is the administrator, whom all clients are; the others have only what they are granted.
+
+    `hot` is the path of a table that faults may commit to.
+    """
 
     postgres: EmbeddedPostgres
     replicas: Sequence[LakewardenServer]
@@ -99,6 +102,7 @@ class Stack:
     people: Sequence[Person]
     disk: Path
     is_small_disk: bool
+    hot: str = ""
 
     @property
     def ports(self) -> list[int]:
