@@ -110,6 +110,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         answer = refusal(error, clean_request_id(request.headers.get(b"x-request-id", b"").decode("latin-1")))
         if not request.body.is_complete or isinstance(error, PayloadTooLarge):
             answer[1].append(CLOSE)
+        if scope["method"] == "HEAD":
+            answer = (*answer[:2], b"")
     _complete(request, answer)
     await _unread.send(send, answer, body=request.body, caller=request.key)
 

@@ -25,8 +25,11 @@ from tests.servers.asgi_client import Answer
 
 CASES = management()
 ROUTES = [*RULES, *UNRESTRICTED]
-BEHIND_THE_TOKEN = {"GET /catalog/v1/config", "POST /catalog/v1/oauth/tokens"}
-"""Routes of the catalog that have tests of their own: test_config.py."""
+BEHIND_THE_TOKEN = {
+    *("GET /catalog/v1/config", "POST /catalog/v1/oauth/tokens"),
+    *("GET /catalog/v1/openapi.json", "GET /catalog/v1/openapi.yaml"),
+}
+"""Routes of the catalog that have tests of their own: test_config.py, test_openapi.py."""
 AFTER_THE_DECISION = {400, 409}
 """What a case's object cannot take, whoever asks: said only to who may."""
 OTHERWISE = {f"POST {M}/user": Case({"id": "oidc~fresh", "name": "x", "user-type": "human"})}
