@@ -95,6 +95,11 @@ def privileges_elsewhere(context: RequestContext, chain: list[ObjectRef]) -> fro
     return backends.authorizer().privileges(subject_of_caller(context, chain[1].id), chain)
 
 
+def manages_grants(principal: PrincipalId, chain: list[ObjectRef]) -> bool:
+    """Whether somebody may grant every right on the last of `chain`, or would if it lay there; by no token's roles."""
+    return Privilege.MANAGE_GRANTS in backends.authorizer().privileges(subject_of(principal), chain)
+
+
 def subject_of(principal: PrincipalId) -> Subject:
     """Somebody else whose privileges are asked about; what roles a user's next token will name is not known."""
     return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Subject(principal)

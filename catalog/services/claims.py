@@ -228,12 +228,21 @@ class NamespaceClaim(Claim):
 
 def may_modify(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | None) -> bool:
     """Whether the caller may drop what lies in the namespace; in the whole warehouse when there is no such one."""
+    return Privilege.MODIFY in _held(context, warehouse, namespace_id)
+
+
+def may_hand_on(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | None) -> bool:
+    """Whether the caller may also grant rights on what lies there: they do so who register it elsewhere."""
+    return {Privilege.MODIFY, Privilege.MANAGE_GRANTS} <= _held(context, warehouse, namespace_id)
+
+
+def _held(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | None) -> frozenset[Privilege]:
     rows = Namespace.everything.filter(warehouse=warehouse)
     found = rows.filter(id=namespace_id).first() if namespace_id else None
     if found is not None:
         found.warehouse = warehouse
     chain = namespace_chain(found) if found else warehouse_chain(warehouse)
-    return Privilege.MODIFY in access.privileges_elsewhere(context, chain)
+    return access.privileges_elsewhere(context, chain)
 
 
 def in_namespace(namespace: Namespace, location: str, *, context: RequestContext, generated: bool = False) -> Claim:

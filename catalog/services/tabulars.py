@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -19,7 +20,7 @@ from catalog.services.deletions import DropOptions, Dropped
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
-from lakewarden.authz.actions import NamespaceAction
+from lakewarden.authz.actions import NamespaceAction, ObjectType
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -33,6 +34,9 @@ from lakewarden.tasks.scope import Entity, Scope
 from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Warehouse
+
+_ABOVE = {ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE}
+_LETS_GRANT = {Privilege.OWNERSHIP, Privilege.MANAGE_GRANTS}
 
 
 class TableExists(AlreadyExists):
@@ -154,6 +158,7 @@ def register(
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
     claim = claims.in_namespace(namespace.target, new.location, context=namespace.context)
     claim.brings_files = True
+    claim.may_take_from = partial(claims.may_hand_on, namespace.context, warehouse)
     if replacing is not None:
         claim.existing = replacing.id
     claim.check()
@@ -175,7 +180,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     """Give a table or view another name, in the same warehouse. Renaming to its own name changes nothing.
 
     Raises AlreadyExists when the name is taken, the kind's own 404 when the object is gone meanwhile, and Forbidden
-    when the new place would let the caller grant rights that he may not grant now.
+    when the new place would let somebody grant rights on it who may not now.
     """
     tabular, target = granted.target, destination.target
     check_name(name, what=tabular.kind)
@@ -184,7 +189,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     if (target.id, name) == (tabular.namespace_id, tabular.name):
         return
     if target.id != tabular.namespace_id:
-        _ensure_gains_nothing(granted, destination)
+        _ensure_nobody_gains(granted, destination)
     found = Tabular.objects.live().filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
     if found is not None:
         raise _rename_refused(str(tabular), target, name, found=found.kind)
@@ -194,7 +199,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
             hold_place(target)
             changed = (
                 Tabular.objects.live()
-                .filter(id=tabular.id)
+                .filter(id=tabular.id, namespace_id=tabular.namespace_id)  # where the caller's right was found
                 .update(namespace=target, name=name, name_key=match_key(name), updated_at=timezone.now())
             )
             if not changed:
@@ -211,18 +216,26 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
         raise _rename_refused(before, target, name, found=tabular.kind) from error
 
 
-def _ensure_gains_nothing(granted: Granted[Tabular], destination: Granted[Namespace]) -> None:
-    """Raises Forbidden when the caller could grant rights on the object in its new place, and cannot where it is."""
-    kind, context = granted.target.kind, granted.context
-    there = access.privileges_elsewhere(context, [*destination.chain, granted.ref])
-    if Privilege.MANAGE_GRANTS in granted.privileges or Privilege.MANAGE_GRANTS not in there:
+def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespace]) -> None:
+    """Raises Forbidden when somebody could grant rights on the object in its new place who cannot where it is.
+
+    Not the caller alone is asked about: they may act as a role, or bring it to somebody else. Who may grant those
+    rights where it is may move it wherever they may create.
+    """
+    if Privilege.MANAGE_GRANTS in granted.privileges:
         return
+    there = [*destination.chain, granted.ref]
+    places = [ref for ref in there if ref.type not in _ABOVE]
+    holders = {who for ref in places for who, privilege in ledger.on(ref) if privilege in _LETS_GRANT}
+    here = list(granted.chain)
+    if not any(access.manages_grants(who, there) and not access.manages_grants(who, here) for who in sorted(holders)):
+        return
+    kind = granted.target.kind
     refused = Forbidden(
-        f"Not allowed: in {destination.target} you could grant rights on this {kind}, which you may not where it is: "
-        f"that takes the privilege {Privilege.MANAGE_GRANTS} on the {kind}"
+        f"Not allowed: in {destination.target} somebody could grant rights on this {kind} who may not where it is: "
+        f"moving it there takes the privilege {Privilege.MANAGE_GRANTS} on the {kind}"
     )
-    project_id = granted.chain[1].id
-    context.trail.refused = Refused("rename", kind, granted.ref.id, project_id, refused.message)
+    granted.context.trail.refused = Refused("rename", kind, granted.ref.id, granted.chain[1].id, refused.message)
     raise refused
 
 

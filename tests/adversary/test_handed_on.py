@@ -1,0 +1,101 @@
+"""Rights on a table of others are not won by taking it elsewhere: not for oneself, not for somebody else."""
+
+import pytest
+
+from catalog.access import namespace_chain, tabular_chain
+from catalog.models import Namespace, Tabular
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId
+from tenants.models import Warehouse
+from tests.installation import ADMIN
+from tests.integration.catalog.lake import Lake, identifier
+from tests.servers.asgi_client import Answer, AsgiClient
+
+API = "/management/v1"
+MALLORY, THIRD = "oidc~mallory", "oidc~third"
+
+
+@pytest.fixture
+def mallory(lake: Lake, admin: AsgiClient) -> Lake:
+    """Who owns the namespace `own`, and may modify the table `sales.orders` of others."""
+    assert lake.create_table("orders").status == 200
+    for user in (MALLORY, THIRD):
+        assert admin.post(f"{API}/user", {"id": user, "name": "M", "user-type": "human"}).status == 201
+    assert lake.create_namespace("own").status == 200
+    own = Namespace.objects.select_related("warehouse__project").get(path=["own"])
+    give(own, Privilege.OWNERSHIP)
+    table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")
+    give(table, Privilege.MODIFY)
+    return lake.as_user("mallory")
+
+
+def give(target: Namespace | Tabular, privilege: Privilege, to: str = MALLORY) -> None:
+    chain = namespace_chain(target) if isinstance(target, Namespace) else tabular_chain(target)
+    ledger.give(chain, [(PrincipalId(to), privilege)], granted_by=ADMIN)
+
+
+def grant_to_third(who: Lake, table: object) -> Answer:
+    body = {"writes": [{"privilege": "select", "principal": {"user": THIRD}}]}
+    return who.client.post(f"{API}/warehouse/{who.warehouse_id}/table/{table}/grants", body)
+
+
+def rename(who: Lake, client: AsgiClient) -> Answer:
+    body = {"source": identifier("orders"), "destination": identifier("orders", "own")}
+    return client.post(who.path("tables", "rename"), body)
+
+
+def test_acting_as_a_role_does_not_bring_a_table_home(lake: Lake, mallory: Lake, admin: AsgiClient) -> None:
+    """Rights: owner of `own`; in a role that may modify `sales.orders` and, by the attacker's grant, create in `own`."""
+    role = str(admin.post(f"{API}/role", {"name": "movers"}).json()["id"])
+    assert admin.post(f"{API}/role/{role}/members", {"members": [{"user": MALLORY}]}).status == 204
+    table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")
+    give(table, Privilege.MODIFY, f"role:{role}")
+    own = Namespace.objects.select_related("warehouse__project").get(path=["own"])
+    give(own, Privilege.CREATE, f"role:{role}")
+    rename(mallory, AsgiClient({**mallory.client.headers, "x-assume-role": role}))
+    assert grant_to_third(mallory, table.id).status in {403, 404}
+
+
+def test_an_accomplice_is_not_brought_a_table(lake: Lake, mallory: Lake) -> None:
+    """Rights: modify on `sales.orders`, and create in a namespace that an accomplice owns."""
+    own = Namespace.objects.select_related("warehouse__project").get(path=["own"])
+    give(own, Privilege.CREATE, THIRD)
+    table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")
+    give(table, Privilege.MODIFY, THIRD)
+    third = lake.as_user("third")
+    rename(third, third.client)
+    assert grant_to_third(mallory, table.id).status in {403, 404}
+
+
+@pytest.mark.parametrize("home", ["own", "sales"])
+def test_unregistering_and_registering_wins_nothing(lake: Lake, mallory: Lake, home: str) -> None:
+    """Rights: owner of `own`; modify and create on `sales`, not its owner."""
+    sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
+    give(sales, Privilege.MODIFY)
+    give(sales, Privilege.CREATE)
+    location = mallory.load("orders")["metadata-location"]
+    gone = mallory.client.post(mallory.table("orders", "unregister"))
+    back = mallory.client.post(mallory.namespace(home, "register"), {"name": "orders", "metadata-location": location})
+    table = Tabular.objects.get(name="orders")
+    assert grant_to_third(mallory, table.id).status in {403, 404}, (gone.status, back.status)
+
+
+def test_dropping_with_its_files_kept_and_registering_at_home_wins_nothing(lake: Lake, mallory: Lake) -> None:
+    """Rights: owner of `own`; modify and create on `sales`, not its owner."""
+    sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
+    give(sales, Privilege.MODIFY)
+    location = mallory.load("orders")["metadata-location"]
+    assert mallory.client.delete(mallory.table("orders", purgeRequested="false")).status == 204
+    body = {"name": "orders", "metadata-location": location}
+    assert mallory.client.post(mallory.namespace("own", "register"), body).status == 409
+    assert lake.client.post(lake.namespace("sales", "register"), body).status == 200
+
+
+def test_what_can_be_restored_is_not_made_final_by_unregistering(
+    lake: Lake, mallory: Lake, warehouse: Warehouse
+) -> None:
+    """Rights: modify on `sales.orders`, in a warehouse of soft deletion."""
+    Warehouse.objects.filter(id=warehouse.id).update(delete_profile={"type": "soft", "expiration-seconds": 3600})
+    assert mallory.client.post(mallory.table("orders", "unregister")).status == 403
+    assert lake.load("orders")
