@@ -7,8 +7,15 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from django.test import RequestFactory
 
 from lakewarden import errors
+from lakewarden.database import begin_request
 from lakewarden.errors import LakewardenError
 from lakewarden.http.errors import bad_request, not_found, render_error, server_error
+
+
+@pytest.fixture(autouse=True)
+def _fresh_request() -> None:
+    """Other tests of this process may have committed something."""
+    begin_request()
 
 
 def body(response: Any) -> dict[str, Any]:
