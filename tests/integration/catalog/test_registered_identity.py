@@ -73,7 +73,7 @@ def test_a_repeated_overwrite_is_answered_with_the_new_table(lake: Lake, recorde
     assert (dropped.object_id, dropped.data["replaced-by"], registered.object_id) == (replaced, now, now)
 
 
-def test_an_overwritten_table_leaves_no_grants_behind(lake: Lake) -> None:
+def test_an_overwritten_table_hands_its_owner_and_its_grants_on(lake: Lake) -> None:
     file = lake.create_table("again").json()["metadata-location"]
     GrantRow.objects.create(
         principal_id="oidc~guest",
@@ -83,8 +83,9 @@ def test_an_overwritten_table_leaves_no_grants_behind(lake: Lake) -> None:
         granted_by="oidc~engine",
     )
     assert register(lake, "register", file, overwrite=True).status == 200
-    kept = GrantRow.objects.filter(object_type="table").values_list("principal_id", "object_id")
-    assert list(kept) == [("oidc~engine", str(Tabular.objects.get().id))]
+    now = str(Tabular.objects.get().id)
+    kept = GrantRow.objects.filter(object_type="table").values_list("principal_id", "object_id", "privilege")
+    assert sorted(kept) == [("oidc~engine", now, "ownership"), ("oidc~guest", now, "select")]
 
 
 def test_a_name_that_cannot_be_is_refused_before_its_file_is_read(lake: Lake, files: dict[str, str]) -> None:

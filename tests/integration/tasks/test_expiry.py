@@ -70,9 +70,9 @@ def test_a_tree_whose_worker_was_killed_between_two_batches_cannot_be_restored(
     assert Tabular.objects.live().count() == 0
     give_back()
     with worker(log):
-        wait_for(lambda: not Namespace.everything.exists(), what="the expiry", log=log)
+        wait_for(lambda: not Deletion.objects.exists(), what="the expiry", log=log)
     assert not Tabular.objects.exists()
-    assert not Deletion.objects.exists()
+    assert not Namespace.everything.exists()
 
 
 def give_back() -> None:
