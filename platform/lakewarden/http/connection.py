@@ -4,6 +4,7 @@ uvicorn's protocol has none of these. `lakewarden.serving` calls `sweep` of each
 """
 
 from asyncio import BaseTransport
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from lakewarden import config
 from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
 from lakewarden.http.refusal import CLOSE, last_words, refusal
 from lakewarden.ids import new_id_text
+from lakewarden.networks import network_of
 
 MAX_HEADER_BYTES: Final = 64 * 1024
 """A token may take 16 KiB of it."""
@@ -120,22 +122,37 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.close()
 
     def _make_room(self) -> None:
-        """Close one that is idle; if all are busy, this one is asked for health only."""
+        """Close one whose request has not begun, of the address that has most; if there is none, this one is asked for
+        health only.
+        """
         others = [each for each in self.connections if isinstance(each, BoundedConnection) and each is not self]
-        idle = min((each for each in others if each.is_idle()), key=lambda each: each.merit(), default=None)
-        if idle is not None:
-            idle.transport.abort()
+        held = Counter(each.address for each in others)
+        waiting = (each for each in others if each.is_waiting())
+        first = min(waiting, key=lambda each: (-held[each.address], *each.merit()), default=None)
+        if first is not None:
+            first.transport.abort()
         elif len(self.connections) > self._limits.max_connections + SPARE:
             self._refuse(self._is_full())
         else:
             self.app = self._only_health(self.app)
 
-    def is_idle(self) -> bool:
-        return not self._is_busy() and not self.transport.is_closing()
+    @property
+    def address(self) -> str:
+        """As coarsely as one sender can choose it; behind a proxy it is the proxy's."""
+        return network_of(self.client[0] if self.client else "")
 
-    def merit(self) -> tuple[bool, float]:
-        """Those that never sent a request go first, then those that have been open for longest."""
-        return self.cycle is not None, self._opened
+    def is_waiting(self) -> bool:
+        """Whether it can be closed with nothing begun: it has no request, or one whose body is still to come."""
+        if self.transport.is_closing():
+            return False
+        return not self._is_busy() or (self._is_body_awaited() and not self.pipeline)
+
+    def merit(self) -> tuple[bool, bool, float]:
+        """The idle go first; of them who never sent a request, then who has been here for longest."""
+        return self._is_busy(), self.cycle is not None, self._opened
+
+    def _is_body_awaited(self) -> bool:
+        return self.cycle.more_body and not self.cycle.response_started
 
     def _is_full(self) -> LakewardenError:
         return Unavailable(f"The server has {self._limits.max_connections} connections already, and all are in use")

@@ -21,6 +21,8 @@ MOST = 8
 """Connections."""
 SOON_S = 15
 """Far more than the time-outs below, on a busy machine."""
+GO_ON = threading.Event()
+"""Until it is set, requests for `/health/held` are in progress."""
 
 
 async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -29,6 +31,8 @@ async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
         pass
     if scope["path"] == "/slow":
         await asyncio.sleep(2)
+    if scope["path"] == "/health/held":
+        await asyncio.to_thread(GO_ON.wait)
     content = b"x" * LARGE if scope["path"] == "/large" else b"ok"
     await send(
         {
@@ -57,6 +61,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     }.items():
         monkeypatch.setenv(f"LAKEWARDEN__SERVER__{name}", value)
     config.current.cache_clear()
+    GO_ON.clear()
     listener = socket.create_server(("127.0.0.1", 0))
     server = ServedHere(config.current().server, application=echo)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
@@ -67,6 +72,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     try:
         yield server
     finally:
+        GO_ON.set()
         server.should_exit = True
         thread.join(10)
         config.current.cache_clear()
@@ -211,16 +217,38 @@ def test_when_all_connections_are_busy_only_health_is_asked_for(served: Server, 
             busy.append(begun(opened, address))
             wait_until(lambda: len(served.server_state.tasks) == len(busy))  # no longer idle
         assert error_of(asked(address, "/health")) == (503, "ServiceUnavailableException")
+        GO_ON.set()
         for each in busy:
-            each.sendall(b"b")
             assert each.recv(1000).startswith(b"HTTP/1.1 200 ")
         assert asked(address).endswith(b"ok")
 
 
+def test_bodies_that_never_come_do_not_keep_others_out(address: tuple[str, int]) -> None:
+    """Rights: none, not even a token. One address holds all connections, and sends no more of its requests' bodies."""
+    with ExitStack() as opened:
+        theirs = opened.enter_context(socket.create_connection(address, SOON_S, source_address=("127.0.0.2", 0)))
+        assert is_answered(theirs)
+        for _ in range(MOST + 4):
+            connection = opened.enter_context(connected(address))
+            connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 100 "), "its body is waited for"
+        assert is_answered(theirs), "who has one connection keeps it"
+        newcomer = opened.enter_context(socket.create_connection(address, SOON_S, source_address=("127.0.0.3", 0)))
+        assert is_answered(newcomer)
+
+
+def is_answered(connection: socket.socket) -> bool:
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"ok") and (part := connection.recv(1000)):
+        answer += part
+    return answer.startswith(b"HTTP/1.1 200 ")
+
+
 def begun(opened: ExitStack, address: tuple[str, int]) -> socket.socket:
-    """A connection with half a request about health on it."""
+    """A connection with a request about health in progress."""
     connection = opened.enter_context(connected(address))
-    connection.sendall(b"POST /health HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+    connection.sendall(b"GET /health/held HTTP/1.1\r\nHost: a\r\n\r\n")
     return connection
 
 
