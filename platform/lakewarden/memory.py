@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from lakewarden import config
 from lakewarden.errors import Unavailable
+from lakewarden.http.shares import Shares
 
 T = TypeVar("T")
 
@@ -26,69 +27,64 @@ _BUILDERS = 2
 
 
 class Budget:
-    """Bytes that are in use at the same time; who wants more than all of them gets them when nobody else has any."""
+    """Bytes that are in use at the same time, and places to wait for them; both divided among callers by `Shares`.
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._used = 0
-        self._waiting = 0
+    A request counts as `most` bytes at most, a caller's whole share: the largest document is served, and leaves room.
+    """
+
+    def __init__(self, capacity: int, *, percent: int = 100) -> None:
+        self.most = capacity * percent // 100
+        self._bytes = Shares(capacity, percent=percent)
+        self._places = Shares(MOST_WAITING, percent=percent)
         self._changed = Condition()
 
     @property
     def used(self) -> int:
-        return self._used
+        return self._bytes.taken
 
-    def try_take(self, size: int) -> bool:
-        with self._changed:
-            return self._take(size)
+    def try_take(self, size: int, caller: str = "") -> bool:
+        return self._bytes.take(caller, min(size, self.most))
 
-    def take(self, size: int) -> None:
+    def take(self, size: int, caller: str = "") -> None:
         """Wait for room; raises Unavailable when there is none in time, or too many wait already."""
         with self._changed:
-            if self._take(size):
+            if self.try_take(size, caller):
                 return
-            if self._waiting < MOST_WAITING:
-                self._waiting += 1
+            if self._places.take(caller):
                 try:
-                    if self._changed.wait_for(lambda: self._take(size), PATIENCE_S):
+                    if self._changed.wait_for(lambda: self.try_take(size, caller), PATIENCE_S):
                         return
                 finally:
-                    self._waiting -= 1
+                    self._places.give_back(caller)
         raise Unavailable("Too many large requests at once; nothing was changed. Try again shortly")
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, size: int, caller: str = "") -> None:
         with self._changed:
-            self._used -= min(size, self._capacity)
+            self._bytes.give_back(caller, min(size, self.most))
             self._changed.notify_all()
-
-    def _take(self, size: int) -> bool:
-        size = min(size, self._capacity)
-        if self._used + size > self._capacity:
-            return False
-        self._used += size
-        return True
 
 
 @cache
 def working() -> Budget:
     """What requests on large documents, lists and bodies work on."""
-    return Budget(config.current().server.max_working_bytes)
+    settings = config.current().server
+    return Budget(settings.max_working_bytes, percent=settings.caller_share_percent)
 
 
-_held: ContextVar[dict[object, int] | None] = ContextVar("held", default=None)
+_held: ContextVar[tuple[str, dict[object, int]] | None] = ContextVar("held", default=None)
 
 
 @contextmanager
-def held_by_request() -> Iterator[None]:
-    """Around one request in its thread: what it holds is given back at its end."""
+def held_by_request(caller: str) -> Iterator[None]:
+    """Around one request in its thread: what it holds is its caller's, and is given back at its end."""
     mine: dict[object, int] = {}
-    token = _held.set(mine)
+    token = _held.set((caller, mine))
     try:
         yield
     finally:
         _held.reset(token)
         if mine:
-            working().give_back(sum(mine.values()))
+            working().give_back(sum(mine.values()), caller)
 
 
 def hold(what: object, size: int) -> None:
@@ -96,13 +92,13 @@ def hold(what: object, size: int) -> None:
 
     Raises Unavailable when there is no room. Outside of requests (a task, a command) nothing is counted.
     """
-    mine = _held.get()
-    if mine is None or size < UNCOUNTED:
+    held = _held.get()
+    if held is None or size < UNCOUNTED:
         return
-    more = size - mine.get(what, 0)
+    caller, mine = held
+    more = min(size - mine.get(what, 0), working().most - sum(mine.values()))
     if more > 0:
-        more = min(more, config.current().server.max_working_bytes - sum(mine.values()))
-        working().take(more)
+        working().take(more, caller)
         mine[what] = mine.get(what, 0) + more
 
 

@@ -375,6 +375,25 @@ def test_large_documents_at_once_are_bounded_by_their_memory(lake: Lake, room: m
     assert room.used == 0
 
 
+def test_large_requests_of_one_caller_leave_room_for_those_of_others(
+    lake: Lake, outsider: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights: create on `outside`. A single document at its limit would take all the memory for large requests."""
+    for owner, name, within in ((lake, "theirs", "sales"), (outsider, "mine", "outside")):
+        assert owner.create_table(name, within=within).status == 200
+        assert owner.commit(name, set_properties(padding="x" * 100_000), within=within).status == 200
+    room = memory.Budget(8 * 1024 * 1024, percent=75)
+    monkeypatch.setattr(memory, "working", lambda: room)
+    monkeypatch.setattr(memory, "PATIENCE_S", 0.2)
+    room.take(64 * 1024 * 1024, "oidc~outsider")
+    refused = outsider.commit("mine", set_properties(a="b"), within="outside")
+    assert refused.error() == (503, "ServiceUnavailableException")
+    assert lake.commit("theirs", set_properties(a="b")).status == 200
+    room.give_back(64 * 1024 * 1024, "oidc~outsider")
+    assert outsider.commit("mine", set_properties(a="b"), within="outside").status == 200
+    assert room.used == 0
+
+
 def test_a_large_body_where_a_small_one_belongs_is_not_decoded(lake: Lake) -> None:
     """Rights: none; only a token."""
     stranger = lake.as_user("stranger")

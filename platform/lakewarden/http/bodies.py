@@ -19,21 +19,21 @@ class BodyMemory:
 
     def __init__(self, shares: Shares, caller: str) -> None:
         self._shares = shares
-        self._caller = caller
+        self.caller = caller
         self._taken = 0
 
     def grow(self, size: int) -> None:
         """Take `size` bytes more. Raises Unavailable when there are none."""
-        if size > 0 and not self._shares.take(self._caller, size):
+        if size > 0 and not self._shares.take(self.caller, size):
             raise Unavailable(
                 f"The request was not begun: bodies of requests in progress take {self._shares.taken} bytes already, "
-                f"{self._shares.held_by(self._caller)} of them are yours, and {size} more are not to be had now"
+                f"{self._shares.held_by(self.caller)} of them are yours, and {size} more are not to be had now"
             )
         self._taken += max(size, 0)
 
     def release(self) -> None:
         if self._taken:
-            self._shares.give_back(self._caller, self._taken)
+            self._shares.give_back(self.caller, self._taken)
             self._taken = 0
 
 

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from lakewarden.database import begin_request, may_be_repeated
 from lakewarden.errors import MethodNotAllowed
+from lakewarden.http.bridge import MEMORY
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
@@ -34,7 +35,7 @@ class Endpoint:
 
     def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:
         identifier = request_id(request)
-        with held_by_request():
+        with held_by_request(request.META[MEMORY].caller):
             response = self._answered(request, path, identifier, again=True)
             response["X-Request-Id"] = identifier
             if response.status_code == MethodNotAllowed.status:

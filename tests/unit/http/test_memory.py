@@ -47,7 +47,7 @@ def test_only_a_few_wait() -> None:
     for each in waiting:
         each.start()
     deadline = time.monotonic() + 10
-    while budget._waiting < memory.MOST_WAITING:
+    while budget._places.taken < memory.MOST_WAITING:
         assert time.monotonic() < deadline
     with pytest.raises(Unavailable):
         budget.take(5)
@@ -61,10 +61,30 @@ def test_only_a_few_wait() -> None:
         each.join(10)
 
 
+def test_one_caller_leaves_room_and_places_for_others() -> None:
+    budget = Budget(100, percent=75)
+    budget.take(1000, "storm")
+    assert not budget.try_take(1, "storm")
+    waiting = [threading.Thread(target=budget.take, args=(75, "storm")) for _ in range(3)]
+    for each in waiting:
+        each.start()
+    deadline = time.monotonic() + 10
+    while budget._places.taken < 3:
+        assert time.monotonic() < deadline
+    with pytest.raises(Unavailable):
+        budget.take(75, "storm")
+    budget.take(25, "somebody")
+    assert budget.used == 100
+    budget.give_back(25, "somebody")
+    while any(each.is_alive() for each in waiting):
+        budget.give_back(budget.used, "storm")
+        time.sleep(0.01)
+
+
 def test_a_request_holds_the_most_of_each_thing(monkeypatch: pytest.MonkeyPatch) -> None:
     budget = Budget(8 * MIB)
     monkeypatch.setattr(memory, "working", lambda: budget)
-    with held_by_request():
+    with held_by_request("somebody"):
         hold("a", 1 * MIB)
         hold("a", 1 * MIB)
         hold("a", 2 * MIB)
