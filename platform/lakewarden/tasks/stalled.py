@@ -5,6 +5,8 @@ import logging
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
+from procrastinate.exceptions import UniqueViolation
+from procrastinate.jobs import Status
 
 from lakewarden.prepared import fetch
 from lakewarden.tasks.attempts import settle_lost
@@ -32,7 +34,10 @@ async def retry_stalled_jobs(timestamp: int) -> None:  # noqa: ARG001 the schedu
     for job in stalled:
         if job.id not in patient:
             logger.warning("job %s (%s) lost its worker and is started again", job.id, job.task_name)
-            await app.job_manager.retry_job(job)
+            try:
+                await app.job_manager.retry_job(job)
+            except UniqueViolation:  # one of its kind waits already and does the same: others must not wait for it
+                await app.job_manager.finish_job(job, Status.FAILED, delete_job=True)
     if stalled:
         await sync_to_async(settle_lost)([job.id for job in stalled if job.id is not None])
 

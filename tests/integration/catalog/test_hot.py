@@ -134,7 +134,7 @@ def test_hot_namespaces_and_views_are_those_of_django(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, queries: Counted
 ) -> None:
     for number in range(5):
-        lake.create_namespace(f"N {number}", properties={"ü": "x" * 400 * number})
+        lake.create_namespace(f"N {number}", properties={"ü": "x" * 300 * number})
     lake.create_view("Late")
     token = lake.client.get(lake.path("namespaces", pageSize="2")).json()["next-page-token"]
     calls = [
