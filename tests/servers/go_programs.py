@@ -3,22 +3,20 @@
 Go builds from its own caches: a new version of one program compiles only what has changed.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from pipeline.spark.jars import cache_folder
+from tests.servers import staging
 
 TOOLS = Path(__file__).parents[2] / "tools"
 _BUILD_TIMEOUT_S = 3600
@@ -76,26 +74,14 @@ def provide(
         return target
     told = progress or sys.stderr
     print(f"{program.name} is not built yet: this takes minutes, once; it is kept as {target}", file=told, flush=True)
-    with _locked(target.parent) as staging:
+    with staging.locked(target.parent) as folder:
         if not target.is_file():  # another process was not quicker
             started = time.monotonic()
-            built = _build(program, directory=tools / program.module, staging=staging)
+            built = _build(program, directory=tools / program.module, staging=folder)
             built.rename(target)
             seconds, size = time.monotonic() - started, target.stat().st_size / 1e6
             print(f"{program.name} is built: {seconds:.0f} s, {size:.0f} MB", file=told, flush=True)
     return target
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[Path]:
-    """Holds the lock of all builds (they would only share the cores) and gives an empty folder in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for leftover in folder.glob(".building-*"):  # of a process that was killed
-            shutil.rmtree(leftover)
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=folder) as staging:
-            yield Path(staging)
 
 
 def _build(program: GoProgram, *, directory: Path, staging: Path) -> Path:

@@ -4,7 +4,6 @@ Its zip comes from Maven Central once; the cache of the project keeps it built, 
 that, copies the database (1 MB) and answers after about eight seconds.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -27,6 +26,7 @@ from lakewarden.embedded.process import ManagedProcess
 from pipeline.spark.errors import JavaNotFound
 from pipeline.spark.jars import cache_folder
 from pipeline.spark.java import find_java
+from tests.servers import staging
 
 VERSION = "26.7.3"
 SHA256 = "27a6535553c3cdcd083872ba40629efafb3475e3b758e0c6f691395561dd0f1f"
@@ -218,12 +218,9 @@ def _copy(built: Path, home: Path) -> Path:
 def distribution() -> Path:
     """The folder of Keycloak `VERSION` in the cache, fetched and built if need be. `KeycloakFailed` if it is not."""
     home = cache_folder() / "keycloak" / VERSION
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with (home.parent / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with staging.locked(home.parent) as folder:
         if not home.is_dir():
-            with tempfile.TemporaryDirectory(prefix=".staging-", dir=home.parent) as staging:
-                _build(_unpack(_download(Path(staging)), Path(staging))).rename(home)
+            _build(_unpack(_download(folder), folder)).rename(home)
     return home
 
 

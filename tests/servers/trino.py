@@ -21,6 +21,7 @@ import urllib3
 from lakewarden.embedded.ports import HOST, free_port
 from lakewarden.embedded.process import ManagedProcess
 from pipeline.spark.jars import cache_folder
+from tests.servers import staging
 
 VERSION = "476"
 SHA256 = "cfd5accde17e8ebd251eeeb78aed1f490e77bb3a164d95a0f454bf8a7c1cbd3f"
@@ -156,10 +157,10 @@ def distribution() -> Path:
     """The folder of Trino `VERSION` in the cache, fetched by Maven if need be (0.8 GB). `TrinoFailed` if it is not."""
     home = cache_folder() / "trino" / VERSION
     if not home.is_dir():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".staging-", dir=home.parent) as staging:
-            _unpack(_download(Path(staging)), Path(staging, "all"))
-            _keep_needed(Path(staging, "all"), Path(staging, "kept")).rename(home)
+        with staging.locked(home.parent) as folder:
+            if not home.is_dir():  # another process was not quicker
+                _unpack(_download(folder), folder / "all")
+                _keep_needed(folder / "all", folder / "kept").rename(home)
     return home
 
 

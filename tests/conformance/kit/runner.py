@@ -1,18 +1,17 @@
 """Runs the Iceberg REST Compatibility Kit against a running catalog; Maven fetches its jars into the cache once."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from pipeline.spark.jars import cache_folder
+from tests.servers import staging
 
 FOLDER = Path(__file__).parent
 POM = FOLDER / "pom.xml"
@@ -109,22 +108,11 @@ def provide() -> Path:
     home = cache_folder() / "compatibility-kit" / digest
     if home.is_dir():
         return home
-    with _locked(home.parent) as staging:
+    with staging.locked(home.parent) as folder:
         if not home.is_dir():  # another process was not quicker
-            _fetch(staging)
-            (staging / "jars").rename(home)
+            _fetch(folder)
+            (folder / "jars").rename(home)
     return home
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for leftover in folder.glob(".staging-*"):  # of a process that was killed
-            shutil.rmtree(leftover)
-        with tempfile.TemporaryDirectory(prefix=".staging-", dir=folder) as staging:
-            yield Path(staging)
 
 
 def _fetch(staging: Path) -> None:
