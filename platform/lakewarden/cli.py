@@ -36,11 +36,15 @@ def _django() -> config.Config:
     return settings
 
 
-def _require_current() -> None:
-    from lakewarden.migrations import DatabaseNotReady, require_current
+def _require_current(*, waits: bool = False) -> None:
+    """Refuse a database that is not at this version; `waits` for one that is not there yet."""
+    from lakewarden.migrations import DatabaseNotReady, require_current, wait_until_current
 
     try:
-        require_current()
+        if waits:
+            wait_until_current(lambda sentence: click.echo(sentence, err=True))
+        else:
+            require_current()
     except DatabaseNotReady as error:
         raise click.ClickException(str(error)) from None
 
@@ -173,7 +177,7 @@ def serve() -> None:
     stop = Stop()
     stop.watch()
     settings = _django()
-    _require_current()
+    _require_current(waits=True)
     from lakewarden.serving import run
 
     sys.exit(run(settings, stop))
@@ -184,7 +188,7 @@ def work() -> None:
     """Do background work (purges and other tasks) until TERM; any number may run."""
     _django()
     limits.choose(limits.of_work())
-    _require_current()
+    _require_current(waits=True)
     from lakewarden.tasks.worker import run
 
     sys.exit(run())

@@ -162,6 +162,13 @@ class ServerConfig(Section):
 class DatabaseConfig(Section):
     url: SecretStr | None = Field(None, description="postgresql://user:password@host:port/database")
     connect_timeout_s: int = Field(10, ge=1, description="Seconds to wait for a connection.")
+    start_wait_s: float = Field(
+        60,
+        ge=0,
+        le=86400,
+        description="Seconds for which `lakewarden serve` and `lakewarden work` wait at their start for a database that "
+        "cannot be reached. 0: they end at once.",
+    )
     lock_timeout_s: float = Field(
         5,
         gt=0,

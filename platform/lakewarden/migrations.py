@@ -1,31 +1,41 @@
 """Compares database and authorization model with this version; `serve` and `work` refuse to start on a difference."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import psycopg
 from django.core.management import call_command
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from lakewarden import config
 from lakewarden.authz.ledger import changes
 from lakewarden.errors import Unavailable
 from lakewarden.sessions import pooler
+from lakewarden.sessions.opening import accepts_connections
 
 _LOCK = 0x6C6B6D67  # advisory lock: two `lakewarden migrate` at once run one after the other
+_PAUSE_S: Final = 0.5
+_SAID_EVERY_S: Final = 10.0
 
 
 class DatabaseNotReady(Exception):
     """The database, or OpenFGA, cannot be used as it is; the message names the command or setting that helps."""
 
 
+class DatabaseUnreachable(DatabaseNotReady):
+    """The database did not answer, or refused the connection."""
+
+
 def pending() -> list[str]:
     """Migrations that this version has and the database has not, as `app.name`; raises DatabaseNotReady."""
     try:
         executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
-    except OperationalError as error:
-        raise DatabaseNotReady(f"The database cannot be reached: {str(error).strip()}") from error
+    except (OperationalError, InterfaceError) as error:
+        connections[DEFAULT_DB_ALIAS].close()  # the next try must not meet the same broken connection
+        raise DatabaseUnreachable(f"The database cannot be reached: {str(error).strip()}") from error
     unknown = set(executor.loader.applied_migrations) - set(executor.loader.disk_migrations)
     if unknown:
         names = ", ".join(f"{app}.{name}" for app, name in sorted(unknown)[:3])
@@ -54,11 +64,34 @@ def require_current() -> None:
         changes.stop_following()
 
 
+def wait_until_current(tell: Callable[[str], None]) -> None:
+    """`require_current`, but a database that is not there yet is waited for: `database.start_wait_s` at most.
+
+    A database that accepts connections and still refuses ours (a wrong password) is not waited for. `tell` is given a
+    sentence at once and then every ten seconds.
+    """
+    settings = config.current().database
+    began, told_at, has_accepted = time.monotonic(), -_SAID_EVERY_S, False
+    while True:
+        try:
+            return require_current()
+        except DatabaseUnreachable as error:
+            accepts, waited_s = accepts_connections(settings), time.monotonic() - began
+            # it may have come back between the failure and this question: one that accepts has a second try
+            if (accepts and has_accepted) or waited_s >= settings.start_wait_s:
+                raise
+            has_accepted = accepts
+            if waited_s - told_at >= _SAID_EVERY_S:
+                told_at = waited_s
+                tell(f"{error}. Waiting for it for at most {settings.start_wait_s:g} s (database.start_wait_s)")
+        time.sleep(_PAUSE_S)
+
+
 def _refuse_wrong_pooler() -> None:
     try:
         is_wrong = pooler.lends_by_transaction(config.current().database)
     except psycopg.Error as error:
-        raise DatabaseNotReady(f"The database cannot be reached: {str(error).strip()}") from error
+        raise DatabaseUnreachable(f"The database cannot be reached: {str(error).strip()}") from error
     if is_wrong:
         raise DatabaseNotReady(f"The database cannot be used: {pooler.SENTENCE}. To mend it, {pooler.REMEDY}")
 

@@ -14,9 +14,9 @@ _CHUNK = 65536
 class SilentProxy:
     """`port` leads to `target`; while `is_silent` nothing passes in either direction, and no connection is closed."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, port: int) -> None:
         self._target = target
-        self._listener = socket.create_server((HOST, 0))
+        self._listener = socket.create_server((HOST, port))
         self._listener.settimeout(0.1)
         self.port = int(self._listener.getsockname()[1])
         self._passing = threading.Event()
@@ -67,8 +67,9 @@ class SilentProxy:
 
 
 @contextmanager
-def silent_proxy(target: int) -> Iterator[SilentProxy]:
-    proxy = SilentProxy(target)
+def silent_proxy(target: int, port: int = 0) -> Iterator[SilentProxy]:
+    """It listens on `port`, or on a free one."""
+    proxy = SilentProxy(target, port)
     try:
         yield proxy
     finally:

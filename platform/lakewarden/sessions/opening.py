@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import PGconn, Ping
 
 from lakewarden.config import DatabaseConfig
 from lakewarden.sessions.bounded import AsyncBounded, Bounded, begin, begin_async
@@ -36,6 +37,11 @@ def open_plain(settings: DatabaseConfig) -> Bounded:
     connection = Bounded.connect(**_parameters(settings, "lakewarden"), autocommit=True)
     connection.patience_s = float(settings.connect_timeout_s)
     return connection
+
+
+def accepts_connections(settings: DatabaseConfig) -> bool:
+    """Whether a database server answers at the address and is not starting or stopping; asks without a password."""
+    return PGconn.ping(make_conninfo(**_parameters(settings, "lakewarden")).encode()) == Ping.OK
 
 
 async def open_async(settings: DatabaseConfig, limits: Limits, *, name: str) -> AsyncBounded:

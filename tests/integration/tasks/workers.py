@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 @contextmanager
-def worker(log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def worker(log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [sys.executable, "-m", "lakewarden.cli", "work"], stdout=output, stderr=output, env=os.environ
+            [sys.executable, "-m", "lakewarden.cli", "work"], stdout=output, stderr=output, env={**os.environ, **environment}
         )
         try:
             yield child
