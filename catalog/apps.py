@@ -6,7 +6,7 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from catalog.services import purge_rule  # noqa: PLC0415 models can be imported from here on
+        from catalog.services.deletion import purge as rule  # noqa: PLC0415 models can be imported from here on
         from lakewarden.tasks import purge  # noqa: PLC0415
 
-        purge.obey(purge_rule)
+        purge.obey(rule)

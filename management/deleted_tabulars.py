@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from catalog import access as catalog_access
 from catalog.models import Tabular
-from catalog.services import deleted, undrop
-from catalog.services.deleted import DeletedObject
-from catalog.services.undrop import Target
+from catalog.services.deletion import listing, undrop
+from catalog.services.deletion.listing import DeletedObject
+from catalog.services.deletion.undrop import Target
 from lakewarden.authz.actions import NamespaceAction, TableAction, ViewAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import next_token
@@ -72,7 +72,7 @@ class DeletedTabulars(ManagementView):
         """Dropped tables and views that can be restored, the newest drops first."""
         namespace_id = _namespace_id(self.call.query.get("namespaceId"))
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.USE)
-        found, last = deleted.tabulars(granted, self.page, namespace_id=namespace_id)
+        found, last = listing.tabulars(granted, self.page, namespace_id=namespace_id)
         return _answer(DeletedTabularsShape, "tabulars", found, last)
 
 
@@ -81,7 +81,7 @@ class DeletedNamespaces(ManagementView):
     def get(self, _request: Request, warehouse_id: str) -> Response:
         """Dropped namespaces that can be restored with all that was dropped with them, the newest drops first."""
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.USE)
-        found, last = deleted.namespaces(granted, self.page)
+        found, last = listing.namespaces(granted, self.page)
         return _answer(DeletedNamespacesShape, "namespaces", found, last)
 
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services import warehouse_deletion
+from catalog.services.deletion import drop_warehouse
 from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page, next_token
@@ -138,7 +138,7 @@ class OneWarehouse(ManagementView):
         """Delete an empty warehouse, with `force` also a protected one; its files stay."""
         force = self.call.flag("force") or False
         action = WarehouseAction.FORCE_DROP if force else WarehouseAction.DELETE
-        warehouse_deletion.delete(access.warehouse(self.context, warehouse_id, action), force=force)
+        drop_warehouse.delete(access.warehouse(self.context, warehouse_id, action), force=force)
         return Response(status=204)
 
 

@@ -10,8 +10,9 @@ from catalog.api.replay import CatalogMutation, namespace_again
 from catalog.api.shapes import CreateNamespace, UpdateProperties, asked_details, namespace_body, namespaces_body
 from catalog.models import Namespace
 from catalog.refs import NamespaceRef
-from catalog.services import namespace_drops, namespaces
-from catalog.services.deletions import DropOptions
+from catalog.services import namespaces
+from catalog.services.deletion import drop_namespace
+from catalog.services.deletion.drop import DropOptions
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import BadRequest, NoSuchNamespace
@@ -78,7 +79,7 @@ class NamespaceEndpoint(CatalogMutation):
             recursive=request.flag("recursive") or False,
         )
         action = NamespaceAction.FORCE_DROP if options.force else NamespaceAction.DELETE
-        namespace_drops.drop(access.namespace(request.context, ref, action), options)
+        drop_namespace.drop(access.namespace(request.context, ref, action), options)
         return no_content()
 
 

@@ -12,7 +12,7 @@ from catalog.models import Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import metrics, tables, tabulars
-from catalog.services.deletions import DropOptions
+from catalog.services.deletion.drop import DropOptions
 from catalog.services.pointer import load
 from catalog.services.tables import CommitTable, CreateTable
 from lakewarden.authz.actions import NamespaceAction, TableAction

@@ -14,7 +14,7 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace, place
 from catalog.models.place import Kind, Place
 from catalog.services import locations
-from catalog.services.take_back import take_back
+from catalog.services.deletion.purge import take_back
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId, RequestContext
 from lakewarden.errors import AlreadyExists, CommitFailed, Unavailable

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
-# importing expiry is what makes its tasks known to the worker
-from catalog.services import expiry, metrics, staging, warehouse_statistics  # noqa: F401
+# importing expire is what makes its tasks known to the worker
+from catalog.services import metrics, staging, warehouse_statistics
+from catalog.services.deletion import expire  # noqa: F401
 from lakewarden import config
 from lakewarden.idempotency import records
 

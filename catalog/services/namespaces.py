@@ -1,4 +1,4 @@
-"""Namespaces: create, list, change. Their end is in `namespace_drops`."""
+"""Namespaces: create, list, change. Their end is in `deletion.drop_namespace`."""
 
 import zlib
 from collections.abc import Mapping, Sequence

@@ -14,9 +14,9 @@ from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular, place
 from catalog.models.tabular import ListedTabular
-from catalog.services import claims, deletions, limits, locations, metadata_files, pointer
+from catalog.services import claims, limits, locations, metadata_files, pointer
 from catalog.services.claims import Claim
-from catalog.services.deletions import DropOptions, Dropped
+from catalog.services.deletion.drop import DropOptions, Dropped, begin, told_of
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
@@ -274,9 +274,9 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
     if not Tabular.objects.live().filter(id=tabular.id).exists():
         raise gone(tabular)
     by = granted.context.actor.id
-    deletion = deletions.begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
+    deletion = begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
     Tabular.objects.filter(id=tabular.id).update(deleted_at=deletion.deleted_at, deletion=deletion)
-    return deletions.told(deletion)
+    return told_of(deletion)
 
 
 def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: datetime | None) -> None:

@@ -3,7 +3,7 @@
 from typing import Any, NoReturn
 
 from catalog.models import Namespace
-from catalog.services.warehouse_deletion import ensure_nothing_pending
+from catalog.services.deletion.drop_warehouse import ensure_nothing_pending
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import BadRequest, WarehouseNotEmpty
 from lakewarden.transactions import changing

@@ -3,7 +3,7 @@
 import pytest
 
 from catalog.models import Deletion
-from catalog.services import expiry
+from catalog.services.deletion import expire
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
 
@@ -58,7 +58,7 @@ def test_the_last_grant_goes_when_a_worker_removes_what_was_dropped(
     assert reader.client.get(reader.namespace("sales")).status == 200  # it can still be restored
     deletion = Deletion.objects.get()
     Deletion.objects.update(expires_at=deletion.deleted_at)
-    expiry.expire_deletion(str(deletion.id))
+    expire.expire_deletion(str(deletion.id))
     assert not Deletion.objects.exists()
     change_secretly(lake)
     ensure_blind(reader)

@@ -9,7 +9,7 @@ from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Deletion, Namespace, Tabular
-from catalog.services import expiry
+from catalog.services.deletion import expire
 from lakewarden import config
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger.models import Grant
@@ -83,7 +83,7 @@ def pass_time(seconds: int) -> None:
 
 def run_job() -> int:
     (job,) = ProcrastinateJob.objects.filter(task_name="expire_deletion")
-    return expiry.expire_deletion(**job.args)
+    return expire.expire_deletion(**job.args)
 
 
 def test_a_whole_tree_goes_aside_and_comes_back_as_one(lake: Lake, set_profile: SetProfile, recorded: Recorded) -> None:
@@ -173,7 +173,7 @@ def test_an_expired_tree_is_removed_with_everything_in_it(lake: Lake, set_profil
     pass_time(3600)
     tree = Deletion.objects.get(object_type="namespace")
     job = ProcrastinateJob.objects.get(task_name="expire_deletion", lock=f"deletion:{tree.id}")
-    assert expiry.expire_deletion(**job.args) == 7
+    assert expire.expire_deletion(**job.args) == 7
     assert not Namespace.everything.exists()
     assert not Tabular.objects.exists()
     assert not Grant.objects.filter(object_type__in=["namespace", "table", "view"]).exists()
@@ -182,7 +182,7 @@ def test_an_expired_tree_is_removed_with_everything_in_it(lake: Lake, set_profil
     expired = AuditEntry.objects.filter(action__startswith="expire").values_list("action", flat=True)
     assert sorted(expired) == ["expireNamespace"] * 3 + ["expireTable"] * 3 + ["expireView"]
     (late,) = ProcrastinateJob.objects.filter(task_name="expire_deletion").exclude(id=job.id)
-    assert expiry.expire_deletion(**late.args) == 0
+    assert expire.expire_deletion(**late.args) == 0
 
 
 @pytest.mark.parametrize("seconds", [None, 3600])
@@ -292,7 +292,7 @@ def test_a_large_drop_that_is_cancelled_before_it_begins_comes_back(lake: Lake) 
 @pytest.mark.usefixtures("tracked")
 def test_a_large_drop_that_has_begun_cannot_be_cancelled(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     drop(lake)
-    monkeypatch.setattr(expiry, "BATCH", 1)
+    monkeypatch.setattr(expire, "BATCH", 1)
     removed = iter(range(9))
     with connection.cursor() as cursor:
         cursor.execute("update procrastinate_jobs set status = 'doing'")

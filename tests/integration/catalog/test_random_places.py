@@ -21,7 +21,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.access import namespace_chain
 from catalog.models import Deletion, Namespace
-from catalog.services.expiry import expire_deletion
+from catalog.services.deletion.expire import expire_deletion
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId

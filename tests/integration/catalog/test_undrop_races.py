@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Deletion, Namespace, Tabular
-from catalog.services import expiry
+from catalog.services.deletion import expire
 from catalog.services.namespaces import lock_tree
 from lakewarden.context import SYSTEM, Actor, RequestContext
 from tests.integration.catalog.lake import Lake
@@ -47,7 +47,7 @@ def lake(lake: Lake, set_profile: SetProfile, monkeypatch: pytest.MonkeyPatch) -
         lake.create_table(f"t{number}")
     set_profile(3600)
     assert drop(lake).status == 204
-    monkeypatch.setattr(expiry, "BATCH", 1)
+    monkeypatch.setattr(expire, "BATCH", 1)
     return lake
 
 
@@ -87,7 +87,7 @@ def tree_held(lake: Lake) -> Iterator[None]:
 def _ended(deletion: Deletion) -> list[int]:
     """All batches of its expiry, in a thread with a session of its own."""
     try:
-        return list(expiry.batches(deletion.id, BY_SYSTEM))
+        return list(expire.batches(deletion.id, BY_SYSTEM))
     finally:
         connection.close()
 
@@ -105,7 +105,7 @@ def test_an_undrop_that_was_sent_in_time_is_refused_when_the_expiry_has_begun_me
             wait_for_waiting(1)
             with connection.cursor() as cursor:
                 cursor.execute("update deletion set expires_at = clock_timestamp()")
-            assert next(expiry.batches(deletion.id, BY_SYSTEM)) == 1
+            assert next(expire.batches(deletion.id, BY_SYSTEM)) == 1
         refused = asked.result(10)
     assert refused.error() == (409, "ConflictException")
     assert "sales cannot be restored any more. It could be restored until " in refused.json()["error"]["message"]
@@ -162,7 +162,7 @@ def test_who_comes_first_decides_for_all_objects(lake: Lake, ahead_ms: int) -> N
         restored = pool.submit(_undrop_after, 0.1 - ahead_ms / 1000, lake, sales)
         time.sleep(0.1)
         while Deletion.objects.filter(id=deletion.id).exists():
-            expiry.expire_deletion(**job.args)
+            expire.expire_deletion(**job.args)
         status = restored.result(10).status
     assert status in {204, 404, 409}
     assert live() == Tabular.objects.count() == (TABLES if status == 204 else 0)
@@ -187,7 +187,7 @@ def test_a_cancellation_locks_the_tree_before_the_task_as_an_undrop_does(lake: L
 
 def test_a_deletion_whose_removal_has_begun_cannot_be_cancelled(lake: Lake) -> None:
     pass_time(3600)
-    next(expiry.batches(Deletion.objects.get().id, BY_SYSTEM))
+    next(expire.batches(Deletion.objects.get().id, BY_SYSTEM))
     refused = cancel(lake)
     assert refused.error() == (409, "ConflictException")
     assert "its removal has begun" in refused.json()["error"]["message"]
@@ -232,7 +232,7 @@ def test_a_tree_that_is_dropped_for_good_while_what_was_dropped_in_it_expires(la
     pass_time(3600)
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            assert list(expiry.batches(inner.id, BY_SYSTEM)) == [1]
+            assert list(expire.batches(inner.id, BY_SYSTEM)) == [1]
             dropped = pool.submit(drop, lake, force="true")
             wait_for_waiting(1)
         assert dropped.result(10).status == 204

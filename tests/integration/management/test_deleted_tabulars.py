@@ -10,7 +10,7 @@ from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Deletion, Tabular, TabularDocument
-from catalog.services.expiry import expire_deletion
+from catalog.services.deletion.expire import expire_deletion
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.ledger.models import Grant
@@ -285,7 +285,7 @@ def test_an_expiry_that_was_killed_is_run_again_to_the_same_end(lake: Lake, monk
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr("catalog.services.expiry.record_rows", killed)
+        patch.setattr("catalog.services.deletion.expire.record_rows", killed)
         with pytest.raises(RuntimeError, match="killed"):
             expire_deletion(**job.args)
     assert Tabular.objects.filter(name="orders").exists()

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from catalog.models import Deletion, Namespace, Tabular
-from catalog.services import expiry
+from catalog.services.deletion import expire
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
 from tests.integration.tasks.workers import wait_for, worker
@@ -37,8 +37,8 @@ def lake(admin: AsgiClient, warehouse: Warehouse) -> Lake:
 def many(lake: Lake) -> int:
     """More tables than one batch removes, in the dropped namespace; returns how many there are in all."""
     with connection.cursor() as cursor:
-        cursor.execute(_COPIES, [expiry.BATCH])
-    return TABLES + expiry.BATCH
+        cursor.execute(_COPIES, [expire.BATCH])
+    return TABLES + expire.BATCH
 
 
 _COPIES = """
@@ -63,7 +63,7 @@ def test_a_tree_whose_worker_was_killed_between_two_batches_cannot_be_restored(
             child.kill()
             child.wait(10)
         left = Tabular.objects.count()
-    assert left == many - expiry.BATCH
+    assert left == many - expire.BATCH
     body = {"targets": [{"type": "namespace", "id": str(sales.id)}]}
     undropped = f"/management/v1/warehouse/{lake.warehouse_id}/deleted-tabulars/undrop"
     assert admin.post(undropped, body).error() == (409, "ConflictException")

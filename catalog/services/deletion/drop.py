@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from catalog.models import Deletion
-from catalog.services.expiry import expire_deletion
+from catalog.services.deletion.expire import expire_deletion
 from lakewarden import config
 from lakewarden.context import PrincipalId
 from lakewarden.ids import new_id
@@ -99,7 +99,7 @@ def _add_task(deletion_id: UUID, dropped: Dropped, warehouse: Warehouse, *, at: 
     )
 
 
-def told(deletion: Deletion) -> dict[str, object]:
+def told_of(deletion: Deletion) -> dict[str, object]:
     """What the events of a drop say of it."""
     return {
         "purge": deletion.with_files,

@@ -10,9 +10,8 @@ from psycopg.types.json import Jsonb
 
 from catalog.access import namespace_chain
 from catalog.models import Deletion, Namespace
-from catalog.services import deletions
-from catalog.services.deletions import DropOptions, Dropped
-from catalog.services.expiry import batches
+from catalog.services.deletion.drop import DropOptions, Dropped, begin, told_of
+from catalog.services.deletion.expire import batches
 from catalog.services.namespaces import lock_tree
 from catalog.services.protection import ensure_unprotected
 from lakewarden import config
@@ -125,14 +124,14 @@ def _ensure_unprotected_below(namespace: Namespace) -> None:
 
 def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Inside) -> None:
     namespace = granted.target
-    deletion = deletions.begin(
+    deletion = begin(
         _named(namespace),
         namespace.warehouse,
         by=granted.context.actor.id,
         with_files=options.with_files,
         not_before=inside.until,  # what was dropped in it before can be restored for its whole time
     )
-    told = deletions.told(deletion)
+    told = told_of(deletion)
     _record(granted, options, {**told, **_counted(inside)})
     _record_below(namespace, granted.context, told)
     _mark(namespace, deletion)
@@ -143,7 +142,7 @@ def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Ins
     if inside.restorable and not options.force:
         raise _not_removed(namespace, inside)
     is_tracked = inside.live + inside.dropped >= config.current().deletion.tracked_from
-    deletion = deletions.begin(
+    deletion = begin(
         _named(namespace),
         namespace.warehouse,
         by=granted.context.actor.id,

@@ -13,7 +13,8 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from catalog.models import Deletion, Tabular, place
-from catalog.services import locations, undrop
+from catalog.services import locations
+from catalog.services.deletion import undrop
 from catalog.services.namespaces import lock_tree
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.ledger import grants as ledger

@@ -1,7 +1,25 @@
-"""Takes back the removal of a dropped table's files, for somebody who takes the place while it still waits."""
+"""What a purge may remove: the places of its own object alone, looked at right before each batch; and when it is
+taken back, for somebody who takes the place while it still waits.
+"""
 
+from uuid import UUID
+
+from catalog.models import place
 from lakewarden.prepared import fetch
+from lakewarden.storage.interface import StorageError
 from lakewarden.tasks import purge, records
+
+
+def ensure_own(location: str, owner: str | None) -> None:
+    """Raises StorageError when another object's, a namespace's or a warehouse's location is in the way."""
+    if foreign := place.foreign_to_purge(location, _id(owner)):
+        raise StorageError(f"{location} is, holds or lies in {foreign}: nothing of it is removed")
+
+
+def settled(location: str, owner: str | None) -> None:
+    """The place is nobody's from now on."""
+    if identifier := _id(owner):
+        place.forget_purged(identifier, location)
 
 
 def take_back(location: str) -> None:
@@ -12,6 +30,13 @@ def take_back(location: str) -> None:
     """
     for (task_id,) in fetch(_WITHDRAW, {"queue": purge.QUEUE, "location": location}):
         records.withdraw(task_id, reason="Taken back: a table was made or registered there")
+
+
+def _id(owner: str | None) -> UUID | None:
+    try:
+        return UUID(owner or "")
+    except ValueError:
+        return None
 
 
 # a worker that takes the job meanwhile has it locked: then its status is another one when we come to it
