@@ -166,8 +166,8 @@ class DatabaseConfig(Section):
         60,
         ge=0,
         le=86400,
-        description="Seconds for which `lakewarden serve` and `lakewarden work` wait at their start for a database that "
-        "cannot be reached. 0: they end at once.",
+        description="Seconds for which `lakewarden serve` and `lakewarden work` wait at their start for a database "
+        "that cannot be reached. 0: they end at once.",
     )
     lock_timeout_s: float = Field(
         5,

@@ -13,7 +13,10 @@ from pathlib import Path
 def worker(log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [sys.executable, "-m", "lakewarden.cli", "work"], stdout=output, stderr=output, env={**os.environ, **environment}
+            [sys.executable, "-m", "lakewarden.cli", "work"],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **environment},
         )
         try:
             yield child
