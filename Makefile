@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench soak
+.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench soak
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,10 @@ check: setup ## Everything that reads the code: lint, types, layers, migrations,
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	@UV="$$(scripts/setup.sh uv)" $(BIN)/python -m scripts.check_project
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+docs: setup ## Build the documents as a site in site/ (ARGS=serve shows it, and builds it again on each save)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(if $(ARGS),$(ARGS),build)
 
 test: setup ## Unit, property, contract and integration tests, with coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) \

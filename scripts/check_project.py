@@ -10,11 +10,12 @@ from scripts import permissions, write_reference
 
 ROOT = Path(__file__).parent.parent
 MACHINE_PATHS = re.compile(r"(?<![\w$}])/(?:root|home/\w+|work)/(?!\.\.)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".sh", ".html", ".css", ".txt", ".cfg", ""}
 
 
 def problems() -> list[str]:
-    return [*_migrations(), *_lock(), *_reference(), *_package_in_platform(), *_machine_paths()]
+    return [*_migrations(), *_lock(), *_reference(), *_package_in_platform(), *_machine_paths(), *_links()]
 
 
 def _migrations() -> list[str]:
@@ -61,6 +62,16 @@ def _machine_paths() -> list[str]:
                 if MACHINE_PATHS.search(line):
                     found.append(f"{name}:{number}: a path of one machine: {line.strip()}")
     return found
+
+
+def _links() -> list[str]:
+    """Of the documents at the root; MkDocs checks those of docs/."""
+    return [
+        f"{page.name} links to {target}, which does not exist"
+        for page in sorted(ROOT.glob("*.md"))
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if not target.startswith(("https://", "http://", "#")) and not (ROOT / target.partition("#")[0]).exists()
+    ]
 
 
 if __name__ == "__main__":
