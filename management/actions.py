@@ -8,12 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services import rights
-from catalog.services.rights import Asked, Rights
 from lakewarden.authz.actions import ObjectType, RoleAction, UserAction
 from management import identities
 from management.api import ManagementView
 from management.shapes import Shape
+from permissions import privileges
+from permissions.privileges import Asked, Rights
 from tenants import access
 
 
@@ -37,9 +37,9 @@ class ActionsView(ManagementView):
 
     def answered(self, asked: Asked) -> Response:
         identity = identities.of_query(self.call.query)
-        found = rights.find([asked]).get(asked)
+        found = privileges.find([asked]).get(asked)
         held = Rights(self.context).held(asked, found, identity)
-        return named(rights.allowed_actions(asked.type, held))
+        return named(privileges.allowed_actions(asked.type, held))
 
 
 def named(actions: list[str]) -> Response:
@@ -64,9 +64,9 @@ class RoleActions(ActionsView):
         identity = identities.of_query(self.call.query)
         granted = access.role(self.context, role_id, RoleAction.READ_METADATA, project_id=self.project_id)
         role = granted.target
-        found = rights.Found(access.role_chain(role), role.project)
+        found = privileges.Found(access.role_chain(role), role.project)
         held = Rights(self.context).held(Asked(ObjectType.ROLE, role_id), found, identity)
-        return named(rights.allowed_actions(ObjectType.ROLE, held))
+        return named(privileges.allowed_actions(ObjectType.ROLE, held))
 
 
 class UserActions(ActionsView):
@@ -77,7 +77,7 @@ class UserActions(ActionsView):
         identity = identities.of_query(self.call.query)
         user = access.user(self.context, user_id, UserAction.READ).target
         asked = Asked(ObjectType.SERVER)
-        held = Rights(self.context).held(asked, rights.find([asked])[asked], identity)
+        held = Rights(self.context).held(asked, privileges.find([asked])[asked], identity)
         is_self = user.id == (self.context.actor.id if identity is None else identity.user)
         return named(sorted(action.value for action in access.user_actions(held, is_self=is_self)))
 

@@ -10,14 +10,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services import rights
-from catalog.services.rights import Asked, Identity, Rights
 from lakewarden.authz.actions import Action
 from lakewarden.authz.model import is_allowed
 from lakewarden.errors import BadRequest, Forbidden, NotFound
 from management import identities, operations
 from management.api import ManagementView
 from management.shapes import Body, Shape
+from permissions import privileges
+from permissions.privileges import Asked, Identity, Rights
 
 MAX_CHECKS = 1000
 
@@ -111,11 +111,11 @@ class OneCheck(ManagementView):
 
 def _answers(checks: Sequence[Check], known: Rights, *, error_on_not_found: bool) -> list[bool]:
     """Every object is looked up once, and what is held on it is asked once for each identity."""
-    found = rights.find({check.asked for check in checks})
+    found = privileges.find({check.asked for check in checks})
     return [_answer(check, found.get(check.asked), known, strict=error_on_not_found) for check in checks]
 
 
-def _answer(check: Check, found: rights.Found | None, known: Rights, *, strict: bool) -> bool:
+def _answer(check: Check, found: privileges.Found | None, known: Rights, *, strict: bool) -> bool:
     try:
         return is_allowed(check.action, known.held(check.asked, found, check.identity))
     except NotFound:

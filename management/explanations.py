@@ -9,8 +9,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services import rights
-from catalog.services.rights import Identity
 from lakewarden.authz.actions import ACTIONS, Action, ObjectType, ProjectAction, RoleAction
 from lakewarden.authz.explanation import Given
 from lakewarden.authz.interface import ObjectRef
@@ -23,9 +21,10 @@ from management.grantable import GRANTABLES, ROLE, Grantable
 from management.grants import PrincipalField, plain_principal
 from management.pages import PAGE_PARAMETERS, token_of
 from management.shapes import Shape
+from permissions import explanations, privileges
+from permissions.explanations import Reader, Told
+from permissions.privileges import Identity
 from tenants import access
-from tenants.services import explanations
-from tenants.services.explanations import Reader, Told
 
 
 class ObjectShape(Shape):
@@ -126,7 +125,7 @@ class AboutRights(ManagementView):
     def ensure_may_ask(self) -> None:
         """Raises Forbidden for who may not read the grants on the object; those on roles are the project's."""
         chain, held = self.seen
-        rights.ensure_may_ask(held, self.kind.type)
+        privileges.ensure_may_ask(held, self.kind.type)
         if self.kind.type is ObjectType.ROLE:
             access.project(self.context, chain[1].id, ProjectAction.READ_GRANTS)
 

@@ -9,7 +9,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services.rights import Identity
 from lakewarden.authz.actions import ObjectType, ProjectAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import DESCRIPTIONS, GRANTABLE, Privilege
@@ -20,9 +19,10 @@ from management.api import ManagementView
 from management.grantable import GRANTABLES, Grantable
 from management.pages import token_of
 from management.shapes import Body, Shape
+from permissions import grants
+from permissions.grants import GrantEntry
+from permissions.privileges import Identity
 from tenants import access
-from tenants.services import grants
-from tenants.services.grants import GrantEntry
 
 
 @extend_schema_field(identities.SCHEMA)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from catalog.services.rights import Identity
 from lakewarden.context import PrincipalId
 from lakewarden.errors import BadRequest
+from permissions.privileges import Identity
 
 _USER_ID = re.compile(r"[a-z0-9-]+~.{1,255}")
 _SHOWN = 80

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from catalog.services.rights import Asked
 from lakewarden.authz.actions import ACTIONS, Action, ObjectType
 from lakewarden.errors import BadRequest
+from permissions.privileges import Asked
 
 _SHOWN = 80
 _ID = {"type": "string", "format": "uuid"}

@@ -8,7 +8,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services import rights
 from lakewarden.authz.actions import ObjectType, RoleAction
 from lakewarden.authz.model import GRANTABLE, may_grant
 from lakewarden.context import PrincipalId
@@ -16,10 +15,11 @@ from management.api import ManagementView
 from management.grantable import GRANTABLES, NAMESPACE_BY_ID, ROLE, Grantable
 from management.grants import named_principal, named_privilege, note_foreign_roles, plain_principal
 from management.shapes import Body, Shape
+from permissions import grants, privileges, role_assignments
+from permissions.grants import GrantEntry
+from permissions.role_assignments import Difference
 from tenants import access
-from tenants.services import grants, role_assignments, role_members
-from tenants.services.grants import GrantEntry
-from tenants.services.role_assignments import Difference
+from tenants.services import role_members
 
 ASSIGNEE = "assignee"
 
@@ -134,7 +134,9 @@ class Access(ManagementView):
     def get(self, _request: Request, **parts: str) -> Response:
         """What the caller may do with the object, as a plain list of names."""
         granted = self.kind.seen(self.context, parts)
-        return Response(AccessShape.of({"allowed_actions": rights.allowed_actions(self.kind.type, granted.privileges)}))
+        return Response(
+            AccessShape.of({"allowed_actions": privileges.allowed_actions(self.kind.type, granted.privileges)})
+        )
 
 
 class AuthorizerActions(ManagementView):

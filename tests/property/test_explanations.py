@@ -14,8 +14,8 @@ from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.model import GRANTABLE, is_allowed
 from lakewarden.context import PrincipalId, role_principal
 from lakewarden.paging import Page
+from permissions import explanations
 from tenants import access
-from tenants.services import explanations
 from tests.installation import database, database_url, django_db_setup  # noqa: F401 fixtures
 
 SYSTEM = PrincipalId("oidc~admin")

@@ -1,6 +1,6 @@
 """Why somebody may or may not do something: the shortest way from a grant to what the action needs. Pure.
 
-`tenants.services.explanations` gathers the facts; here the model is replayed on them, step by step.
+`permissions.explanations` gathers the facts; here the model is replayed on them, step by step.
 """
 
 from collections import deque

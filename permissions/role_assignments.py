@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from lakewarden.authz.interface import Granted
 from lakewarden.context import PrincipalId
 from lakewarden.transactions import changing
+from permissions import grants
+from permissions.grants import GrantEntry
 from tenants.models import Role
-from tenants.services import grants, projects, role_members, user_removal
-from tenants.services.grants import GrantEntry
+from tenants.services import projects, role_members, user_removal
 from tenants.services.roles import locked
 
 
