@@ -32,7 +32,7 @@ from lakewarden.authz.authorize import deciding
 from lakewarden.authz.decisions import KNOWN, Epoch
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import Allowed, Caller, PrincipalId
-from lakewarden.errors import LakewardenError
+from lakewarden.errors import LakewardenError, Unavailable
 from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.files import FILES
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
@@ -42,6 +42,7 @@ from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip
 from lakewarden.memory import off_loop
 from lakewarden.names import match_key
 from lakewarden.paging import Page
+from lakewarden.sessions.bounded import SILENCE
 from lakewarden.usage.counts import COUNTS
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
@@ -115,7 +116,7 @@ async def tabular(request: HotRequest) -> Answer | None:
     if request.method == "HEAD":
         answer: Answer | None = (204, [_request_id(request)], b"")
     else:
-        answer = await _table_answer(request, identifier, version)
+        answer = await _table_answer(request, caller, identifier, version)
     return _counted(answer, request, asking, key[0])
 
 
@@ -151,7 +152,7 @@ async def tables(request: HotRequest) -> Answer | None:
     if found is None:
         return None
     asking, path, names = found
-    answer = await _list_answer(request, page, names, lambda shown, last: identifiers_body(path, shown, last))
+    answer = await _list_answer(request, page, caller, names, lambda shown, last: identifiers_body(path, shown, last))
     return _counted(answer, request, asking, key[0])
 
 
@@ -170,7 +171,7 @@ async def namespaces(request: HotRequest) -> Answer | None:
         return None
     asking, _, names = listed
     answer = await _list_answer(
-        request, page, names, lambda shown, last: namespaces_body([[name] for name in shown], last)
+        request, page, caller, names, lambda shown, last: namespaces_body([[name] for name in shown], last)
     )
     return _counted(answer, request, asking, warehouse_id)
 
@@ -203,7 +204,7 @@ async def _names(
 
 
 async def _list_answer(
-    request: HotRequest, page: Page, names: str | None, body: Callable[[list[str], str | None], bytes]
+    request: HotRequest, page: Page, caller: Caller, names: str | None, body: Callable[[list[str], str | None], bytes]
 ) -> Answer | None:
     def build() -> Answer:
         return _compressed(request, body(*_cut(page, names)))
@@ -211,7 +212,7 @@ async def _list_answer(
     try:
         if names is None or len(names) < _LONG_LIST:
             return build()
-        return await off_loop(build, size=_PER_CHARACTER * len(names))
+        return await off_loop(build, size=_PER_CHARACTER * len(names), caller=caller[0])
     except LakewardenError:
         return None  # too long, or too much at once: Django's turn to say it
 
@@ -292,7 +293,7 @@ def _place(prefix: bytes, names: bytes) -> tuple[UUID, str] | None:
         return None
 
 
-async def _table_answer(request: HotRequest, identifier: UUID, version: int) -> Answer | None:
+async def _table_answer(request: HotRequest, caller: Caller, identifier: UUID, version: int) -> Answer | None:
     tag = etags.of(identifier, version)
     headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), _request_id(request)]
     kept = RECENT.find(identifier, version)
@@ -316,7 +317,7 @@ async def _table_answer(request: HotRequest, identifier: UUID, version: int) -> 
         body = build(document, LOAD_SUFFIX)
     else:
         try:
-            body = await off_loop(lambda: build(document, LOAD_SUFFIX), size=2 * size)
+            body = await off_loop(lambda: build(document, LOAD_SUFFIX), size=2 * size, caller=caller[0])
         except LakewardenError:
             return None
     return 200, [*headers, _length(body)], body
@@ -385,6 +386,8 @@ def _may(asking: _Asking) -> bool:
 async def _find(coalescer: Coalescer, key: Key) -> Row | None:
     try:
         return await coalescer.find(key)
+    except SILENCE as error:
+        raise Unavailable("The database does not answer. Try again shortly") from error  # Django would wait once more
     except (psycopg.Error, ValueError):
         return None  # Django's turn: it tries once more, and knows how to say it
 

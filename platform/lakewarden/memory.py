@@ -102,14 +102,16 @@ def hold(what: object, size: int) -> None:
         mine[what] = mine.get(what, 0) + more
 
 
-async def off_loop(build: Callable[[], T], *, size: int) -> T:
-    """Call `build`, which takes `size` bytes, in one of few threads; Unavailable when there is no room now."""
-    if not working().try_take(size):
+async def off_loop(build: Callable[[], T], *, size: int, caller: str) -> T:
+    """Call `build`, which takes `size` bytes of the caller's, in one of few threads; Unavailable when there is no room
+    now.
+    """
+    if not working().try_take(size, caller):
         raise Unavailable("Too many large requests at once. Try again shortly")
     try:
         return await asyncio.get_running_loop().run_in_executor(_builders(), build)
     finally:
-        working().give_back(size)
+        working().give_back(size, caller)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Look-ups that arrive while one is under way are answered by the next single query.
 
-Exact: every query starts after all requests that it answers arrived, so nobody is told an older state than if he had
-asked alone.
+Exact: every query starts after all requests that it answers arrived, so nobody is told an older state than if they
+had asked alone.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from lakewarden.hot.connections import connection
+from lakewarden.sessions.bounded import SILENCE
 
 MAX_KEYS = 64
 
@@ -50,6 +51,8 @@ class Coalescer:
         try:
             rows = await self._fetch(columns)
         except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
+            if isinstance(error, SILENCE):  # those who came meanwhile have waited, too
+                batch, self._waiting = [*batch, *self._waiting], []
             for _, answer in batch:
                 if not answer.done():
                     answer.set_exception(error)
@@ -62,6 +65,8 @@ class Coalescer:
     async def _fetch(self, columns: list[list[object]]) -> list[Row]:
         try:
             return await self._query(columns)
+        except SILENCE:
+            raise
         except psycopg.OperationalError:
             # a connection that the database has dropped in between: a read may be asked again
             return await self._query(columns)

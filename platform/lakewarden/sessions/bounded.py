@@ -5,7 +5,7 @@ behind a network that has fallen silent.
 """
 
 import secrets
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -21,6 +21,10 @@ _INTERVAL_S = 0.1
 
 class Silent(psycopg.OperationalError):
     """The database did not answer in time, and was hung up on: what it has done is not known."""
+
+
+SILENCE: Final = (Silent, errors.ConnectionTimeout)
+"""Who asks again at once waits as long again."""
 
 
 class _Named(Protocol):

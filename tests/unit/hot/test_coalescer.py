@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from lakewarden.hot.coalescer import MAX_KEYS, Coalescer, Row
+from lakewarden.sessions.bounded import Silent
 
 Query = Callable[[list[list[object]]], Coroutine[Any, Any, list[Row]]]
 
@@ -105,6 +106,28 @@ def test_a_broken_connection_is_tried_once_more() -> None:
 
     assert asyncio.run(coalescer(query).find(("a",))) == ("row",)
     assert tries == 2
+
+
+def test_a_silent_database_is_not_asked_again_for_anybody_who_waits() -> None:
+    tries = 0
+    asked = asyncio.Event()
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        nonlocal tries
+        tries += 1
+        asked.set()
+        await asyncio.sleep(0.01)
+        raise Silent
+
+    async def ask() -> None:
+        under_test = coalescer(query)
+        first = asyncio.create_task(under_test.find(("first",)))
+        await asked.wait()
+        answers = await asyncio.gather(first, under_test.find(("late",)), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [Silent, Silent]
+
+    asyncio.run(ask())
+    assert tries == 1
 
 
 def test_a_request_that_went_away_disturbs_nobody() -> None:
