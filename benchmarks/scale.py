@@ -17,7 +17,7 @@ import psycopg
 
 from benchmarks.machine.processes import cpu_ns, stat_of
 from lakewarden.embedded.postgres import EmbeddedPostgres
-from lakewarden.prepared import Parameters
+from lakewarden.prepared_statements import Parameters
 
 WAREHOUSE = uuid.UUID(int=1)
 FILL = """
@@ -68,7 +68,7 @@ def _migrate(url: str) -> None:
     import django  # noqa: PLC0415 settings are read from the environment that was just set
 
     django.setup()
-    from lakewarden.migrations import migrate  # noqa: PLC0415 as above
+    from lakewarden.schema_version import migrate  # noqa: PLC0415 as above
 
     migrate(verbosity=0)
 

@@ -15,7 +15,7 @@ from lakewarden.authz.model import Privilege
 from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
 from lakewarden.errors import NotSupported
 from lakewarden.paging import Page
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.models import Project, Role, User
 

@@ -11,8 +11,8 @@ from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import GRANTABLE, Privilege, may_grant
 from lakewarden.context import ROLE_PREFIX, PrincipalId
 from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFound
-from lakewarden.events.changes import Change, record
-from lakewarden.prepared import fetch
+from lakewarden.events.change_recording import Change, record
+from lakewarden.prepared_statements import fetch
 from lakewarden.transactions import changing
 from tenants.models import Project, Server
 from tenants.services import projects, user_removal

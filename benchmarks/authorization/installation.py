@@ -58,7 +58,7 @@ class Installation:
         import django  # noqa: PLC0415 settings are read from the environment that was just set
 
         django.setup()
-        from lakewarden.migrations import DatabaseNotReady, migrate, migrate_authorization  # noqa: PLC0415 as above
+        from lakewarden.schema_version import DatabaseNotReady, migrate, migrate_authorization  # noqa: PLC0415 as above
 
         try:
             migrate(verbosity=0)

@@ -104,9 +104,9 @@ def _unseen(server: InProcess, tall: Filled, rounds: int) -> Timed:
 
 def _plans(server: InProcess, tall: Filled, far: Filled) -> list[str]:
     from catalog.models import namespace  # noqa: PLC0415 needs the app registry
-    from lakewarden.authz.ledger import shown  # noqa: PLC0415 as above
+    from lakewarden.authz.ledger import visible_objects  # noqa: PLC0415 as above
 
-    statement = namespace._TOP.format(filter=f"and id in ({shown.NAMESPACES})")  # noqa: SLF001 it is what is explained
+    statement = namespace._TOP.format(filter=f"and id in ({visible_objects.NAMESPACES})")  # noqa: SLF001 it is what is explained
     found = []
     with psycopg.connect(server.url, autocommit=True) as connection:
         for who, place in (("half", tall), ("landlord", tall), ("landlord", far)):

@@ -8,11 +8,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from catalog.models.deletion import Deletion
-from lakewarden.authz.ledger import shown
+from lakewarden.authz.ledger import visible_objects
 from lakewarden.context import PrincipalId
 from lakewarden.errors import NoSuchNamespace
 from lakewarden.names import MAX_DEPTH, match_key
-from lakewarden.prepared import Shape, fetch
+from lakewarden.prepared_statements import Shape, fetch
 from tenants.models import Warehouse
 from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
 
@@ -76,7 +76,7 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
             rows = fetch(below.format(filter=""), page)
         else:
             within = {"principals": list(shown_to), "within": str(parent_id or warehouse_id)}
-            rows = fetch(below.format(filter=f"and id in ({shown.NAMESPACES})"), {**page, **within})
+            rows = fetch(below.format(filter=f"and id in ({visible_objects.NAMESPACES})"), {**page, **within})
         return [(ListedNamespace(*values), key) for *values, key in rows]
 
     def of_all_levels(
@@ -86,8 +86,8 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         page = {"warehouse": warehouse_id, "after": after, "limit": limit}
         if shown_to is None:
             return [(path, key) for path, key in fetch(_ALL_LEVELS.format(filter=""), page)]
-        within = {"principals": list(shown_to), "within": str(warehouse_id), "showing": shown.SHOWING_BELOW}
-        rows = fetch(_ALL_LEVELS.format(filter=f"and id in ({shown.ALL_NAMESPACES})"), {**page, **within})
+        within = {"principals": list(shown_to), "within": str(warehouse_id), "showing": visible_objects.SHOWING_BELOW}
+        rows = fetch(_ALL_LEVELS.format(filter=f"and id in ({visible_objects.ALL_NAMESPACES})"), {**page, **within})
         return [(path, key) for path, key in rows]
 
 

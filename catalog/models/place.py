@@ -13,7 +13,7 @@ from uuid import UUID
 
 from catalog.models.tabular import around
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import purge
 
 MOST_FOUND = 100

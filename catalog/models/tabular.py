@@ -10,10 +10,10 @@ from catalog.documents import Document
 from catalog.models.deletion import Deletion
 from catalog.models.namespace import COLUMNS as NAMESPACE_COLUMNS
 from catalog.models.namespace import Namespace, can_be, namespace_of, path_key
-from lakewarden.authz.ledger import shown
+from lakewarden.authz.ledger import visible_objects
 from lakewarden.context import PrincipalId
 from lakewarden.names import MAX_NAME_LENGTH, match_key
-from lakewarden.prepared import Shape, execute, fetch
+from lakewarden.prepared_statements import Shape, execute, fetch
 from tenants.models import Warehouse
 
 LARGE = 2 * 1024 * 1024
@@ -64,8 +64,12 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         if shown_to is None:
             rows = fetch(_LISTED.format(filter=""), page)
         else:
-            within = {"principals": list(shown_to), "within": str(namespace_id), "showing": shown.SHOWING[kind]}
-            rows = fetch(_LISTED.format(filter=f"and id in ({shown.TABULARS})"), {**page, **within})
+            within = {
+                "principals": list(shown_to),
+                "within": str(namespace_id),
+                "showing": visible_objects.SHOWING[kind],
+            }
+            rows = fetch(_LISTED.format(filter=f"and id in ({visible_objects.TABULARS})"), {**page, **within})
         return [(ListedTabular(*values), key) for *values, key in rows]
 
     def with_document(self, identifier: UUID, *, ask: Callable[[int], None]) -> "tuple[Tabular, Document] | None":

@@ -18,7 +18,7 @@ from catalog.services.deletion.purge import take_back
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId, RequestContext
 from lakewarden.errors import AlreadyExists, CommitFailed, Unavailable
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse

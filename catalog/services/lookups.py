@@ -5,7 +5,7 @@ the id and the epoch under which this process knows that they may read it: the q
 """
 
 from lakewarden.hot.coalescer import Coalescer
-from lakewarden.prepared import unless_large
+from lakewarden.prepared_statements import unless_large
 
 # an inactive warehouse is not found: Django's turn, which knows how to say it
 _OF = "join warehouse w on w.id = n.warehouse_id and w.status = 'active' join project p on p.id = w.project_id"

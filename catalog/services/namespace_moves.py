@@ -14,9 +14,9 @@ from catalog.services.namespaces import check_path, lock_tree
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.errors import AlreadyExists, Conflict, InvalidArgument, NoSuchNamespace
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.names import MAX_DEPTH, match_key
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.transactions import changing
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse

@@ -22,11 +22,11 @@ from lakewarden.errors import (
     NoSuchNamespace,
     Unprocessable,
 )
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import MAX_DEPTH, check_name, match_key
 from lakewarden.paging import Page
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Warehouse

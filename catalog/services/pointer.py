@@ -19,7 +19,7 @@ from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Refused, RequestContext
 from lakewarden.errors import CommitFailed, Forbidden, LakewardenError, NoSuchTable, NoSuchView, NotFound
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.transactions import after_commit, changing
 
 OPTIMISTIC_ATTEMPTS = 3

@@ -18,7 +18,7 @@ from lakewarden.authz.actions import WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import InvalidArgument, Unavailable
 from lakewarden.names import match_key
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from tenants.models import Warehouse
 
 MAX_RESULTS = 10

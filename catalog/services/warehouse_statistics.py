@@ -8,7 +8,7 @@ from catalog.models import WarehouseStatistics
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page
-from lakewarden.prepared import execute
+from lakewarden.prepared_statements import execute
 from tenants.models import Warehouse
 
 DEFAULT_PAGE_SIZE = 100

@@ -38,7 +38,7 @@ def _django() -> config.Config:
 
 def _require_current(*, waits: bool = False) -> None:
     """Refuse a database that is not at this version; `waits` for one that is not there yet."""
-    from lakewarden.migrations import DatabaseNotReady, require_current, wait_until_current
+    from lakewarden.schema_version import DatabaseNotReady, require_current, wait_until_current
 
     try:
         if waits:
@@ -74,8 +74,8 @@ def migrate(*, verbose: bool) -> None:
     """
     _django()
     limits.choose(limits.UNLIMITED)
-    from lakewarden.migrations import DatabaseNotReady, migrate_authorization
-    from lakewarden.migrations import migrate as apply
+    from lakewarden.schema_version import DatabaseNotReady, migrate_authorization
+    from lakewarden.schema_version import migrate as apply
 
     try:
         done = apply(verbosity=1 if verbose else 0)

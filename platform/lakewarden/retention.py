@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 BATCH: Final = 5000
 

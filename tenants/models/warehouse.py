@@ -7,9 +7,9 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from lakewarden.authz.ledger import shown
+from lakewarden.authz.ledger import visible_objects
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import Shape, fetch
+from lakewarden.prepared_statements import Shape, fetch
 from lakewarden.storage.profiles import StorageProfile, parse_profile
 from tenants.models.delete_profile import DeleteProfile
 from tenants.models.format_policy import FormatVersionPolicy, all_format_versions
@@ -25,7 +25,7 @@ class WarehouseQuerySet(models.QuerySet["Warehouse"]):
 
     def shown_to(self, principals: Sequence[PrincipalId], *, project_id: str) -> "WarehouseQuerySet":
         """Those of a project with a right of one of `principals` on or in them."""
-        rows = fetch(shown.WAREHOUSES, {"principals": list(principals), "project": project_id})
+        rows = fetch(visible_objects.WAREHOUSES, {"principals": list(principals), "project": project_id})
         return self.filter(id__in={identifier for (identifier,) in rows})
 
     def find_named(self, project_id: str, name_key: str) -> "Warehouse | None":

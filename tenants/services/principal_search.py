@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from lakewarden.authz.interface import Granted
 from lakewarden.names import match_key
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from tenants.models import Project, Role, Server, User
 
 MAX_SEARCH_LENGTH = 64

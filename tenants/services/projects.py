@@ -9,7 +9,7 @@ from lakewarden.authz.ledger import epochs, members
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.errors import AlreadyExists, InvalidArgument, NoSuchProject, ProjectNotEmpty
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.transactions import changing

@@ -12,7 +12,7 @@ from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest, Conflict, NoSuchRole
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.paging import Page
 from lakewarden.transactions import changing
 from tenants import access

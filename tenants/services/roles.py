@@ -12,7 +12,7 @@ from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, InvalidArgument, LakewardenError, NoSuchProject, NoSuchRole
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page

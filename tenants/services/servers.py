@@ -8,7 +8,7 @@ from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.names import match_key
 from lakewarden.transactions import changing
 from tenants.access import SERVER, project_chain

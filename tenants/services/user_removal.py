@@ -10,8 +10,8 @@ from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest, Conflict, NoSuchUser
-from lakewarden.events.changes import Change, record
-from lakewarden.prepared import fetch
+from lakewarden.events.change_recording import Change, record
+from lakewarden.prepared_statements import fetch
 from lakewarden.transactions import changing
 from tenants.access import SERVER
 from tenants.models import Project, Role, Server, User

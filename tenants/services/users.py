@@ -10,7 +10,7 @@ from django.utils import timezone
 from lakewarden.authz.interface import Granted
 from lakewarden.context import Actor, PrincipalId, RequestContext
 from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.names import check_name
 from lakewarden.paging import Page
 from lakewarden.transactions import changing

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, NoSuchWarehouse, Protected
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.names import match_key
 from lakewarden.transactions import changing
 from tenants.access import is_server_administrator

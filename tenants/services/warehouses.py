@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.errors import AlreadyExists, NoSuchProject
-from lakewarden.events.changes import Change, record
+from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import match_key
 from lakewarden.paging import Page

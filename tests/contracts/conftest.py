@@ -14,7 +14,7 @@ from django.db import connections
 from lakewarden import config
 from lakewarden.authz.database import DatabaseAuthorizer
 from lakewarden.authz.interface import Authorizer
-from lakewarden.authz.ledger import changes
+from lakewarden.authz.ledger import change_log
 from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.config import OpenFgaConfig
@@ -57,7 +57,7 @@ def configured(server: OpenFgaServer) -> Iterator[OpenFgaConfig]:
         for name in variables:
             del os.environ[name]
         config.current.cache_clear()
-        changes.follow(lambda: None)
+        change_log.follow(lambda: None)
 
 
 @pytest.fixture

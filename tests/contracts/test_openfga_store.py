@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 from django.db import transaction
 
-from lakewarden import config, migrations
+from lakewarden import config, schema_version
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.database import DatabaseAuthorizer
 from lakewarden.authz.interface import ObjectRef
@@ -24,7 +24,7 @@ from lakewarden.context import PrincipalId, role_principal
 from lakewarden.doctor import openfga as doctor
 from lakewarden.doctor.findings import State
 from lakewarden.errors import Unavailable
-from lakewarden.migrations import DatabaseNotReady
+from lakewarden.schema_version import DatabaseNotReady
 from tests.contracts.conftest import PATIENT, configured
 from tests.contracts.world import (
     ADMIN,
@@ -95,7 +95,7 @@ def fill_behind_its_back(number: int) -> None:
 
 def test_migrate_makes_store_and_model_once(settings: OpenFgaConfig) -> None:
     with pytest.raises(DatabaseNotReady, match="model is not in it yet: run `lakewarden migrate` first"):
-        migrations.require_current()
+        schema_version.require_current()
     assert findings() == [(State.FAIL, "has no store of this installation")]
     first = run("migrate")
     assert (first.exit_code, "The authorization model was written to OpenFGA" in first.output) == (0, True), (
@@ -105,7 +105,7 @@ def test_migrate_makes_store_and_model_once(settings: OpenFgaConfig) -> None:
     again = run("migrate")
     assert again.output == "The database is up to date\n"
     assert OpenFgaStore.objects.get().model_id == row.model_id
-    migrations.require_current()
+    schema_version.require_current()
     assert [state for state, _ in findings()] == [State.OK]
 
 
@@ -113,13 +113,13 @@ def test_another_versions_model_is_refused_and_replaced(settings: OpenFgaConfig)
     store.migrate(settings)
     OpenFgaStore.objects.update(model_hash="another")
     with pytest.raises(DatabaseNotReady, match="another version's: run `lakewarden migrate` first"):
-        migrations.require_current()
+        schema_version.require_current()
     with pytest.raises(Unavailable, match="lakewarden migrate"):
         held(OpenFgaAuthorizer(settings), ORDERS)
     assert [state for state, _ in findings()] == [State.FAIL]
     assert store.migrate(settings) == ["The authorization model was written to OpenFGA"]
     assert OpenFgaStore.objects.get().model_hash == language.model_hash()
-    migrations.require_current()
+    schema_version.require_current()
 
 
 def test_a_store_of_somebody_else_is_left_alone(settings: OpenFgaConfig, server: OpenFgaServer) -> None:
@@ -147,7 +147,7 @@ def test_a_store_that_is_gone_is_made_again_and_has_to_be_filled(
     assert findings() == [(State.FAIL, "has lost our store or our model")]
     assert "does not have all rights of the database yet" in run("migrate").output
     with pytest.raises(DatabaseNotReady, match="run `lakewarden openfga reconcile` first"):
-        migrations.require_current()
+        schema_version.require_current()
     with pytest.raises(Unavailable, match="lakewarden openfga reconcile"):
         held(openfga, ORDERS)
     assert run("openfga", "reconcile").exit_code == 0
@@ -162,9 +162,9 @@ def test_reconcile_moves_in_from_the_database(settings: OpenFgaConfig) -> None:
     assert "454 are missing in OpenFGA, 0 are there without" in told.output
     assert len([line for line in told.output.splitlines() if line.startswith("+ ")]) == reconcile.SHOWN
     with pytest.raises(DatabaseNotReady, match="reconcile"):
-        migrations.require_current()
+        schema_version.require_current()
     assert "454 were missing in OpenFGA" in run("openfga", "reconcile").output
-    migrations.require_current()
+    schema_version.require_current()
     again = reconcile.reconcile(settings, dry_run=True)
     assert (again.compared, again.missing, again.surplus, again.examples) == (454, 0, 0, [])
     authorizer, database = OpenFgaAuthorizer(settings), DatabaseAuthorizer()
@@ -238,16 +238,16 @@ def test_a_difference_that_has_ended_meanwhile_is_left_alone(
 
 def test_another_backend_leaves_a_store_that_has_to_be_reconciled(settings: OpenFgaConfig) -> None:
     store.migrate(settings)
-    migrations.require_current()
+    schema_version.require_current()
     os.environ["LAKEWARDEN__AUTHORIZATION__BACKEND"] = "database"
     config.current.cache_clear()
-    migrations.require_current()
+    schema_version.require_current()
     assert run("openfga", "reconcile").exit_code == 1
     assert findings() == []
     os.environ["LAKEWARDEN__AUTHORIZATION__BACKEND"] = "openfga"
     config.current.cache_clear()
     with pytest.raises(DatabaseNotReady, match="run `lakewarden openfga reconcile` first"):
-        migrations.require_current()
+        schema_version.require_current()
     assert findings() == [(State.FAIL, "does not have all rights of the database")]
 
 

@@ -10,7 +10,7 @@ from catalog.services.deletion.expire import expire_deletion
 from lakewarden import config
 from lakewarden.context import PrincipalId
 from lakewarden.ids import new_id
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.tasks import records
 from lakewarden.tasks.scope import Entity, Scope
 from tenants.models import Warehouse

@@ -7,8 +7,8 @@ from catalog.models import Deletion, Namespace
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.errors import WarehouseHasUnfinishedTasks, WarehouseNotEmpty
-from lakewarden.events.changes import Change, record
-from lakewarden.prepared import fetch
+from lakewarden.events.change_recording import Change, record
+from lakewarden.prepared_statements import fetch
 from lakewarden.tasks import purge
 from lakewarden.transactions import changing
 from tenants.access import warehouse_chain

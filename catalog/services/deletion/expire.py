@@ -19,8 +19,8 @@ from catalog.services.namespaces import lock_tree
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.context import SYSTEM, Actor, RequestContext
-from lakewarden.events.many import record_rows
-from lakewarden.prepared import execute, fetch
+from lakewarden.events.bulk_change_recording import record_rows
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import control, purge
 from lakewarden.tasks.attempts import Attempt, Postponed, Retries, attempt
 from lakewarden.tasks.queues import SOFT_DELETION

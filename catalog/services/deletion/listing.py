@@ -6,10 +6,10 @@ from uuid import UUID
 
 from lakewarden.authz.actions import ObjectType, WarehouseAction
 from lakewarden.authz.interface import Granted
-from lakewarden.authz.ledger import shown
+from lakewarden.authz.ledger import visible_objects
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.models import Warehouse
 
@@ -60,8 +60,8 @@ def _listed(query: str, granted: Granted[Warehouse], page: Page, **more: UUID | 
         "limit": page.limit,
         "everything": shown_to is None,
         "principals": list(shown_to or ()),
-        "on_namespaces": shown.SHOWING_BELOW,
-        "on_tables": shown.SHOWING[ObjectType.TABLE.value],
+        "on_namespaces": visible_objects.SHOWING_BELOW,
+        "on_tables": visible_objects.SHOWING[ObjectType.TABLE.value],
         **more,
     }
     found = [DeletedObject(*row) for row in fetch(query, parameters)]

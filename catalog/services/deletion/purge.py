@@ -5,7 +5,7 @@ taken back, for somebody who takes the place while it still waits.
 from uuid import UUID
 
 from catalog.models import place
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.storage.interface import StorageError
 from lakewarden.tasks import purge, records
 

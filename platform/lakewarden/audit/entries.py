@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from lakewarden.prepared import execute
+from lakewarden.prepared_statements import execute
 
 MAX_TEXT: Final = 200  # characters of an actor, an object's id, a path
 _MAX_REASON: Final = 500  # characters

@@ -13,7 +13,7 @@ from typing import Final
 from django.db import OperationalError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.ledger import members
+from lakewarden.authz.ledger.descendant_grants import ANYTHING_OF
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
-from lakewarden.authz.ledger.reach import ANYTHING_OF
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 _LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 

@@ -17,7 +17,7 @@ from lakewarden import config
 from lakewarden.context import IdempotencyKey, RequestContext
 from lakewarden.errors import BadRequest, Conflict
 from lakewarden.idempotency.models import IdempotencyRecord
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.retention import forget
 from lakewarden.usage.budgets import spend
 

@@ -13,7 +13,7 @@ from procrastinate.exceptions import JobAborted
 from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import queue_settings, records
 from lakewarden.tasks.queues import QUEUES, cancelled
 from lakewarden.tasks.scope import Scope

@@ -5,7 +5,7 @@ import logging
 from django.db import close_old_connections, transaction
 from procrastinate.contrib.django import app
 
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import queue_settings, records
 from lakewarden.tasks.attempts import Retries, attempt
 from lakewarden.tasks.queues import CLEANUP, QUEUES

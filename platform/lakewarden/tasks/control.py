@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from lakewarden.context import RequestContext
 from lakewarden.errors import BadRequest, Conflict, NoSuchTask
-from lakewarden.events.changes import Change, record
-from lakewarden.prepared import execute, fetch
+from lakewarden.events.change_recording import Change, record
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import records
 from lakewarden.tasks.listing import STATUS, Status
 from lakewarden.tasks.queues import cancelled

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from lakewarden.errors import BadRequest, NoSuchTask
 from lakewarden.paging import Page
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.tasks.scope import Entity, Scope
 
 

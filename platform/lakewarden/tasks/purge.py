@@ -12,7 +12,7 @@ from uuid import UUID
 from procrastinate.contrib.django import app
 
 from lakewarden import backends
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.profiles import parse_profile
 from lakewarden.storage.removal import Found

@@ -11,7 +11,7 @@ from dataclasses import asdict, astuple
 from typing import Any
 
 from lakewarden import config
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.storage.removal import Found, Tally
 from lakewarden.tasks.attempts import Attempt, Superseded
 

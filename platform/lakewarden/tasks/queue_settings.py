@@ -8,8 +8,8 @@ from psycopg.types.json import Jsonb
 
 from lakewarden.context import RequestContext
 from lakewarden.errors import BadRequest
-from lakewarden.events.changes import Change, record
-from lakewarden.prepared import execute, fetch
+from lakewarden.events.change_recording import Change, record
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks.queues import LEAST_SILENCE_S, MOST_SILENCE_S, QUEUES, Queue
 from lakewarden.tasks.scope import Scope
 from lakewarden.transactions import changing

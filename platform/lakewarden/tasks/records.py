@@ -13,7 +13,7 @@ from procrastinate.tasks import Task
 from psycopg.types.json import Jsonb
 
 from lakewarden.ids import new_id
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks.scope import Entity, Scope
 
 

@@ -8,7 +8,7 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import UniqueViolation
 from procrastinate.jobs import Status
 
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 from lakewarden.tasks.attempts import settle_lost
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 
 def spend(budget: str, spender: str, *, amount: int, limit: int, period: Literal["hour", "day"]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from catalog.models import Namespace, Tabular
 from lakewarden.authz.ledger.models import Grant
-from lakewarden.authz.ledger.shown import SHOWING, SHOWING_BELOW
+from lakewarden.authz.ledger.visible_objects import SHOWING, SHOWING_BELOW
 from lakewarden.context import PrincipalId
 from lakewarden.ids import new_id
 from tenants.models import Warehouse

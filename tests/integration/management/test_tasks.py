@@ -14,7 +14,7 @@ from catalog.models import Tabular
 from lakewarden.audit.models import AuditEntry
 from lakewarden.context import RequestContext
 from lakewarden.events.models import OutboxEvent
-from lakewarden.prepared import execute
+from lakewarden.prepared_statements import execute
 from lakewarden.tasks import attempts
 from lakewarden.tasks.attempts import GivenUp
 from lakewarden.tasks.purge import purge_location

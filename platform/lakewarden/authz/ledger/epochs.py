@@ -7,7 +7,7 @@ rows of several projects are locked in the order of their ids.
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 
 def raise_in(project_ids: Collection[str | None]) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef
-from lakewarden.authz.ledger import changes, epochs
+from lakewarden.authz.ledger import change_log, epochs
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS, Grant
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId
-from lakewarden.prepared import execute, fetch
+from lakewarden.prepared_statements import execute, fetch
 
 
 def on(ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
@@ -145,9 +145,9 @@ def _columns(entries: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
 
 def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str | None]]:
     """Run it; a row each for what it added or removed: the project."""
-    changed = fetch(statement, {**parameters, "logged": changes.are_logged()})
+    changed = fetch(statement, {**parameters, "logged": change_log.are_logged()})
     if changed:
-        changes.announce()
+        change_log.announce()
     return changed
 
 
@@ -158,7 +158,7 @@ _ADD = f"""
         select %(type)s, %(id)s, %(project)s, %(ancestors)s::text[], %(by)s, principal, privilege, now()
         from unnest(%(principals)s::text[], %(privileges)s::text[]) as g(principal, privilege)
         on conflict do nothing returning *
-    ), logged as ({changes.of_grants("write", "added")})
+    ), logged as ({change_log.of_grants("write", "added")})
     select project_id from added
 """  # noqa: S608 text of our own
 _NAMED = """
@@ -169,7 +169,7 @@ _ON_OBJECTS = "object_type = %(type)s and object_id = any(%(ids)s::text[])"
 _TAKE_AWAY = f"""
     with gone as (
         delete from authz_grant where {{condition}} returning *
-    ), logged as ({changes.of_grants("delete", "gone")})
+    ), logged as ({change_log.of_grants("delete", "gone")})
     select project_id from gone
 """  # noqa: S608 text of our own
 # 1 + the old depth is where the part of `ancestors` begins that moves along (the object itself, for what lies in it)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from lakewarden.authz.ledger import changes, epochs
+from lakewarden.authz.ledger import change_log, epochs
 from lakewarden.authz.ledger.models import Membership
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 
 def add(role: PrincipalId, members: Iterable[PrincipalId], *, project_id: str, added_by: PrincipalId) -> None:
@@ -77,9 +77,9 @@ def _take_away(condition: str, parameters: Mapping[str, object]) -> int:
 
 def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str]]:
     """Run it; a row each for who was added or removed: the project."""
-    changed = fetch(statement, {**parameters, "logged": changes.are_logged()})
+    changed = fetch(statement, {**parameters, "logged": change_log.are_logged()})
     if changed:
-        changes.announce()
+        change_log.announce()
     return changed
 
 
@@ -88,13 +88,13 @@ _ADD = f"""
         insert into authz_membership (role_id, project_id, added_by, member_id, created_at)
         select %(role)s, %(project)s, %(by)s, member, now() from unnest(%(members)s::text[]) as m(member)
         on conflict do nothing returning *
-    ), logged as ({changes.of_memberships("write", "added")})
+    ), logged as ({change_log.of_memberships("write", "added")})
     select project_id from added
 """  # noqa: S608 text of our own
 _TAKE_AWAY = f"""
     with gone as (
         delete from authz_membership where {{condition}} returning *
-    ), logged as ({changes.of_memberships("delete", "gone")})
+    ), logged as ({change_log.of_memberships("delete", "gone")})
     select project_id from gone
 """  # noqa: S608 text of our own
 _DIRECT = """

@@ -60,7 +60,7 @@ class Membership(models.Model):
 
 
 class Change(models.Model):
-    """A change of the ledger that the authorizer has not applied yet, in the ledger's words; see `changes`."""
+    """A change of the ledger that the authorizer has not applied yet, in the ledger's words; see `change_log`."""
 
     sequence = models.BigAutoField(primary_key=True)
     operation = models.TextField(choices=[("write", "write"), ("delete", "delete")])

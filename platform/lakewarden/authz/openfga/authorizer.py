@@ -6,7 +6,7 @@ from typing import Final
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef, Subject
-from lakewarden.authz.ledger import changes, reach
+from lakewarden.authz.ledger import change_log, descendant_grants
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.authz.openfga import drain, store
 from lakewarden.authz.openfga.client import MOST_CONTEXTUAL, OpenFga
@@ -28,7 +28,7 @@ class OpenFgaAuthorizer:
         self._lock = threading.Lock()
         self._asked: tuple[str, OpenFga] | None = None
         self._drain = drain.Drain(lambda: self._client(store.standing(settings)), patience_s=settings.timeout_s)
-        changes.follow(self.settle)
+        change_log.follow(self.settle)
 
     def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
         """See `Authorizer.privileges`. Changes that the caller's own open transaction has made do not count yet."""
@@ -47,7 +47,7 @@ class OpenFgaAuthorizer:
         # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
         shown = chain[-2] if target.type is ObjectType.ROLE else target
         path = [ref.id for ref in chain[1 : chain.index(shown) + 1]]
-        if not reach.anything_in(_principals(client, subject), path):
+        if not descendant_grants.anything_in(_principals(client, subject), path):
             return held
         seen = effective([Level(shown.type, {Privilege.SEE}), *([Level(target.type)] if shown is not target else [])])
         return held | seen

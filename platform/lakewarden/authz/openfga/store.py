@@ -8,7 +8,7 @@ from lakewarden.authz.ledger.models import Grant, Membership, OpenFgaStore
 from lakewarden.authz.openfga.client import OpenFga, Store, unavailable
 from lakewarden.authz.openfga.language import authorization_model, model_hash
 from lakewarden.config import OpenFgaConfig
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 _MIGRATE = "run `lakewarden migrate`"
 _RECONCILE = "run `lakewarden openfga reconcile`"

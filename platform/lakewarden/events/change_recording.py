@@ -10,7 +10,7 @@ from lakewarden.audit.entries import user_agent_of
 from lakewarden.context import RequestContext
 from lakewarden.idempotency.records import remember
 from lakewarden.ids import new_id
-from lakewarden.prepared import execute
+from lakewarden.prepared_statements import execute
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from lakewarden.context import PrincipalId
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 # what lies in an object has ancestors that begin with its path: the first one behind it in the index tells
 ANYTHING_OF: Final = """

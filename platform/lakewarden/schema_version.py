@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connec
 from django.db.migrations.executor import MigrationExecutor
 
 from lakewarden import config
-from lakewarden.authz.ledger import changes
+from lakewarden.authz.ledger import change_log
 from lakewarden.errors import Unavailable
 from lakewarden.sessions import pooler
 from lakewarden.sessions.opening import accepts_connections
@@ -61,7 +61,7 @@ def require_current() -> None:
         if problem := store.problem(settings.openfga):
             raise DatabaseNotReady(f"OpenFGA cannot be used: {problem}")
     else:
-        changes.stop_following()
+        change_log.stop_following()
 
 
 def wait_until_current(tell: Callable[[str], None]) -> None:

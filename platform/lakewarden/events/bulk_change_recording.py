@@ -1,4 +1,4 @@
-"""Records many changes at once: as `events.changes`, but what changed is a query of the database, not read by us."""
+"""Records many changes at once, as `change_recording` does one: a query names what changed, without reading it."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from django.db import transaction
 
 from lakewarden.audit.entries import user_agent_of
 from lakewarden.context import RequestContext
-from lakewarden.prepared import fetch
+from lakewarden.prepared_statements import fetch
 
 
 def record_rows(changed: str, parameters: Mapping[str, object], *, project_id: str, context: RequestContext) -> int:
