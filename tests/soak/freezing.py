@@ -17,7 +17,7 @@ OTHERS_ANSWER_WITHIN_S = 12.0
 """Longer than the servers wait for a lock."""
 _WRITERS, _WAITERS = 4, 16
 _SEEN_WITHIN_S = 3.0
-_IDLE = "select 1 from pg_stat_activity where application_name = %s and state like 'idle in transaction%%'"
+_IS_FREE = "select 1 from tabular where name = %s for update skip locked"
 _COMMIT = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"hot": "x"}}]}
 
 
@@ -28,11 +28,7 @@ def freeze_lock_holder(stack: Stack, rng: random.Random) -> Mend:
     pool = ThreadPoolExecutor(_WRITERS + _WAITERS)
     for _ in range(_WRITERS):
         pool.submit(_write_on, stack, frozen, over)
-    with stack.database() as database:
-        deadline = time.monotonic() + _SEEN_WITHIN_S
-        while not database.execute(_IDLE, [f"replica_{'ab'[frozen]}"]).fetchone() and time.monotonic() < deadline:
-            time.sleep(0.001)
-        os.kill(pid, signal.SIGSTOP)
+    _freeze_holding(stack, pid)
     over.set()
     for _ in range(_WAITERS):
         pool.submit(_ask, stack, 1 - frozen, "POST", stack.hot)
@@ -47,13 +43,27 @@ def freeze_lock_holder(stack: Stack, rng: random.Random) -> Mend:
     return mend
 
 
+def _freeze_holding(stack: Stack, pid: int) -> None:
+    """Stop the process at a moment at which it holds the row of the hot table; after a while at any moment."""
+    name = stack.hot.rpartition("/")[2]
+    deadline = time.monotonic() + _SEEN_WITHIN_S
+    with stack.database() as database:
+        while True:
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.01)  # what it had sent before has arrived
+            if time.monotonic() > deadline or not database.execute(_IS_FREE, [name]).fetchone():
+                return
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.001)
+
+
 def _others_answer(stack: Stack, number: int) -> None:
     deadline = time.monotonic() + OTHERS_ANSWER_WITHIN_S
-    for path in ("/health", stack.hot):
-        while _ask(stack, number, "GET", path) != 200:
+    for method, path in (("GET", "/health"), ("GET", stack.hot), ("POST", stack.calm)):
+        while _ask(stack, number, method, path) != 200:
             if time.monotonic() > deadline:
                 raise Unmended(
-                    f"a server did not answer GET {path} for {OTHERS_ANSWER_WITHIN_S:.0f} s while another was frozen"
+                    f"a server did not answer {method} {path} for {OTHERS_ANSWER_WITHIN_S:.0f} s while another was frozen"
                 )
 
 

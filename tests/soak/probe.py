@@ -23,7 +23,7 @@ class NotYet(Exception):
 
 @dataclass
 class Probe:
-    """A table of its own in the warehouse whose drops are final."""
+    """Tables of its own in the warehouse whose drops are final."""
 
     ports: list[int]
     admin: Person
@@ -33,6 +33,7 @@ class Probe:
         self._http = urllib3.PoolManager(retries=False, timeout=_PATIENCE_S)
         self._ask(self.ports[0], "POST", self.warehouse.path("namespaces"), {"namespace": ["probe"]})
         self._ask(self.ports[0], "POST", self._tables, {"name": "kept", "schema": SCHEMA})
+        self._ask(self.ports[0], "POST", self._tables, {"name": "calm", "schema": SCHEMA})
 
     @property
     def _tables(self) -> str:
@@ -40,8 +41,13 @@ class Probe:
 
     @property
     def kept(self) -> str:
-        """The path of its table."""
+        """The path of the table that it commits to."""
         return f"{self._tables}/kept"
+
+    @property
+    def calm(self) -> str:
+        """The path of one that it leaves alone."""
+        return f"{self._tables}/calm"
 
     def replicas(self, *, within_s: float) -> None:
         """Returns when each replica has committed, and the other has shown it; raises NotYet after `within_s`."""

@@ -47,7 +47,7 @@ def soak(options: Options, directory: Path) -> Report:
         book = Book(running.ports, list(running.people), [], Timeline(), options.seed)
         at_work = asyncio.run(clients.prepared(book, str(running.disk)))
         probe = Probe(book.ports, book.admin, book.warehouses[0])
-        running.hot = probe.kept
+        running.hot, running.calm = probe.kept, probe.calm
         at_work.start()
         try:
             _break(options, book, running, probe, began)

@@ -92,7 +92,7 @@ class Worker:
 class Stack:
     """`people[0]` is the administrator, whom all clients are; the others have only what they are granted.
 
-    `hot` is the path of a table that faults may commit to.
+    `hot` and `calm` are the paths of tables that faults may commit to; a frozen server may hold only `hot`.
     """
 
     postgres: EmbeddedPostgres
@@ -103,6 +103,7 @@ class Stack:
     disk: Path
     is_small_disk: bool
     hot: str = ""
+    calm: str = ""
 
     @property
     def ports(self) -> list[int]:
