@@ -75,7 +75,7 @@ def _migrate(url: str) -> None:
 
 def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Parameters]]]:
     from catalog.models import tabular  # noqa: PLC0415 needs the app registry
-    from catalog.services import lookups  # noqa: PLC0415 as above
+    from catalog.services import hot_queries  # noqa: PLC0415 as above
 
     def place(number: int) -> tuple[str, str]:
         chosen = (number * 7919) % size
@@ -83,11 +83,11 @@ def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Parameters]]]:
 
     return {
         "look-up of a table": (
-            lookups.TABULARS.statement,
+            hot_queries.TABULARS.statement,
             lambda number: [[WAREHOUSE], [place(number)[0]], [place(number)[1]]],
         ),
         "page of 100 tables, middle": (
-            lookups.TABLE_NAMES.statement,
+            hot_queries.TABLE_NAMES.statement,
             lambda number: [[WAREHOUSE], [place(number)[0]], [place(number)[1]], [101]],
         ),
         "table with document": (

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Namespace, Tabular
-from catalog.refs import NamespaceRef, TabularRef
 from lakewarden.authz.actions import (
     NamespaceAction,
     ObjectType,
@@ -56,7 +56,7 @@ def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> 
     return allowed
 
 
-def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceAction) -> Granted[Namespace]:
+def namespace(context: RequestContext, ref: NamespaceIdentifier, action: NamespaceAction) -> Granted[Namespace]:
     """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is no id."""
     missing = NoSuchNamespace(f"Namespace does not exist: {ref}")
     found = Namespace.objects.find(_warehouse_id(context, ref.warehouse), ref.path)
@@ -67,20 +67,20 @@ def namespace(context: RequestContext, ref: NamespaceRef, action: NamespaceActio
     )
 
 
-def table(context: RequestContext, ref: TabularRef, action: TableAction) -> Granted[Tabular]:
+def table(context: RequestContext, ref: TabularIdentifier, action: TableAction) -> Granted[Tabular]:
     """Raises NoSuchTable when it is missing or hidden."""
     missing = NoSuchTable(f"Table does not exist: {ref}")
     return _tabular(context, ref, Tabular.Kind.TABLE, action, missing)
 
 
-def find_table(context: RequestContext, ref: TabularRef, action: TableAction) -> Granted[Tabular] | None:
+def find_table(context: RequestContext, ref: TabularIdentifier, action: TableAction) -> Granted[Tabular] | None:
     """As `table`, but None when there is none of the name (or a view has it)."""
     warehouse_id = _warehouse_id(context, ref.namespace.warehouse)
     found = Tabular.objects.find(warehouse_id, ref.namespace.path, ref.name)
     return table(context, ref, action) if found is not None and found.kind == Tabular.Kind.TABLE else None
 
 
-def view(context: RequestContext, ref: TabularRef, action: ViewAction) -> Granted[Tabular]:
+def view(context: RequestContext, ref: TabularIdentifier, action: ViewAction) -> Granted[Tabular]:
     """Raises NoSuchView when it is missing or hidden."""
     missing = NoSuchView(f"View does not exist: {ref}")
     return _tabular(context, ref, Tabular.Kind.VIEW, action, missing)
@@ -204,7 +204,7 @@ def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]
 
 def _tabular(
     context: RequestContext,
-    ref: TabularRef,
+    ref: TabularIdentifier,
     kind: Tabular.Kind,
     action: TableAction | ViewAction,
     missing: LakewardenError,

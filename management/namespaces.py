@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import access
-from catalog.refs import NamespaceRef
+from catalog.identifiers import NamespaceIdentifier
 from catalog.services import namespace_moves, protection
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from management.api import ManagementView
@@ -64,7 +64,7 @@ class NamespaceMove(ManagementView):
         namespace_moves.check_destination(granted.target, destination)
         parent: namespace_moves.NewParent
         if len(destination) > 1:
-            above = NamespaceRef(str(granted.target.warehouse_id), tuple(destination[:-1]))
+            above = NamespaceIdentifier(str(granted.target.warehouse_id), tuple(destination[:-1]))
             parent = access.namespace(self.context, above, NamespaceAction.ACCEPT_MOVED_NAMESPACE)
         else:
             parent = access.warehouse(self.context, warehouse_id, WarehouseAction.ACCEPT_MOVED_NAMESPACE)

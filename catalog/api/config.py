@@ -5,8 +5,8 @@ from uuid import UUID
 import msgspec
 from django.http import HttpResponse
 
-from catalog.api.shapes import CatalogConfig
-from catalog.refs import SEPARATOR
+from catalog.api.wire_types import CatalogConfig
+from catalog.identifiers import SEPARATOR
 from lakewarden.authz.actions import WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint

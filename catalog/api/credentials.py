@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 
 from catalog import access
-from catalog.refs import TabularRef
+from catalog.identifiers import TabularIdentifier
 from lakewarden.authz.actions import TableAction
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
@@ -14,6 +14,6 @@ class TableCredentialsEndpoint(Endpoint):
     """`planId` and `referenced-by` are accepted: what they could narrow or widen is the same for every table here."""
 
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.READ_DATA)
+        access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.READ_DATA)
         # warehouses of type `local` are the only ones: engines reach their files as files, without credentials
         return json_response({"storage-credentials": []})

@@ -17,12 +17,12 @@ import psycopg
 from catalog.api import etags
 from catalog.api.config import config_body
 from catalog.api.rendering import LOAD_SUFFIX
-from catalog.api.shapes import identifiers_body, namespace_body, namespaces_body
+from catalog.api.wire_types import identifiers_body, namespace_body, namespaces_body
 from catalog.documents import loaded, spliced
+from catalog.identifiers import SEPARATOR
 from catalog.models.namespace import path_key
-from catalog.refs import SEPARATOR
-from catalog.services import lookups
-from catalog.services.recent import RECENT
+from catalog.services import hot_queries
+from catalog.services.document_cache import DOCUMENT_CACHE
 from lakewarden import backends, config
 from lakewarden.audit import decisions
 from lakewarden.audit.decisions import DECISIONS, Group
@@ -106,7 +106,7 @@ async def tabular(request: HotRequest) -> Answer | None:
     if asked is None or caller is None or request.query not in {b"", b"snapshots=all"}:
         return None
     kind, key = asked
-    row = await _find(lookups.TABULARS, key)
+    row = await _find(hot_queries.TABULARS, key)
     if row is None or row[1] != kind:
         return None
     identifier, _, version, project, number = row
@@ -126,7 +126,7 @@ async def namespace(request: HotRequest) -> Answer | None:
     caller = _caller(request)
     if key is None or caller is None or request.query:
         return None
-    row = await _find(lookups.NAMESPACES, key)
+    row = await _find(hot_queries.NAMESPACES, key)
     if row is None:
         return None
     identifier, path, properties, project, number = row
@@ -148,7 +148,7 @@ async def tables(request: HotRequest) -> Answer | None:
     page, caller = _page(request), _caller(request)
     if key is None or page is None or caller is None:
         return None
-    found = await _names(lookups.TABLE_NAMES, key, page, caller, "tables")
+    found = await _names(hot_queries.TABLE_NAMES, key, page, caller, "tables")
     if found is None:
         return None
     asking, path, names = found
@@ -166,7 +166,7 @@ async def namespaces(request: HotRequest) -> Answer | None:
         warehouse_id = UUID(found.group(1).decode())
     except ValueError:
         return None
-    listed = await _names(lookups.TOP_NAMESPACE_NAMES, (warehouse_id,), page, caller, "namespaces")
+    listed = await _names(hot_queries.TOP_NAMESPACE_NAMES, (warehouse_id,), page, caller, "namespaces")
     if listed is None:
         return None
     asking, _, names = listed
@@ -296,7 +296,7 @@ def _place(prefix: bytes, names: bytes) -> tuple[UUID, str] | None:
 async def _table_answer(request: HotRequest, caller: Caller, identifier: UUID, version: int) -> Answer | None:
     tag = etags.of(identifier, version)
     headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), _request_id(request)]
-    kept = RECENT.find(identifier, version)
+    kept = DOCUMENT_CACHE.find(identifier, version)
     if kept is None:
         return None
     document, is_missing = kept
@@ -333,7 +333,7 @@ def config_route(capabilities: list[str]) -> HotRoute:
         caller = _caller(request)
         if key is None or caller is None or not users.is_known(caller[0]):
             return None
-        row = await _find(lookups.WAREHOUSES, key)
+        row = await _find(hot_queries.WAREHOUSES, key)
         if row is None:
             return None
         identifier, project, number = row

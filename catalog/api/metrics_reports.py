@@ -7,8 +7,8 @@ from django.http import HttpResponse
 from django.urls import path
 
 from catalog import access
+from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import MetricsReport
-from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import metrics
 from lakewarden.authz.actions import TableAction, WarehouseAction
 from lakewarden.http.endpoint import Endpoint
@@ -30,7 +30,7 @@ class MetricsReportsEndpoint(Endpoint):
             page = replace(page, size=metrics.DEFAULT_PAGE_SIZE)
         above = access.warehouse(request.context, warehouse, WarehouseAction.USE)
         found = access.tabular_of_id(request.context, metrics.table_id(above, table)).target
-        ref = TabularRef(NamespaceRef(warehouse, tuple(found.namespace.path)), found.name)
+        ref = TabularIdentifier(NamespaceIdentifier(warehouse, tuple(found.namespace.path)), found.name)
         granted = access.table(request.context, ref, TableAction.READ_DATA)
         reports, last = metrics.newest_first(granted, page, report_type=request.query.get("report-type"))
         told = {

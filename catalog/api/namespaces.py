@@ -6,10 +6,10 @@ from django.http import HttpResponse
 from msgspec import UNSET
 
 from catalog import access
-from catalog.api.replay import CatalogMutation, namespace_again
-from catalog.api.shapes import CreateNamespace, UpdateProperties, asked_details, namespace_body, namespaces_body
+from catalog.api.idempotent_replay import CatalogMutation, namespace_again
+from catalog.api.wire_types import CreateNamespace, UpdateProperties, asked_details, namespace_body, namespaces_body
+from catalog.identifiers import NamespaceIdentifier
 from catalog.models import Namespace
-from catalog.refs import NamespaceRef
 from catalog.services import namespaces
 from catalog.services.deletion import drop_namespace
 from catalog.services.deletion.drop import DropOptions
@@ -39,16 +39,16 @@ class NamespacesEndpoint(CatalogMutation):
         """Java and PyIceberg encode the parent twice, as a path and again as a query; others once."""
         action = NamespaceAction.LIST_NAMESPACES
         try:
-            return access.namespace(request.context, NamespaceRef.parse(prefix, unquote_plus(parent)), action)
+            return access.namespace(request.context, NamespaceIdentifier.parse(prefix, unquote_plus(parent)), action)
         except NoSuchNamespace:
-            return access.namespace(request.context, NamespaceRef.parse(prefix, parent), action)
+            return access.namespace(request.context, NamespaceIdentifier.parse(prefix, parent), action)
 
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(CreateNamespace)
         namespaces.check_path(body.namespace)
         properties = body.properties or {}
         if len(body.namespace) > 1:
-            above = NamespaceRef(prefix, tuple(body.namespace[:-1]))
+            above = NamespaceIdentifier(prefix, tuple(body.namespace[:-1]))
             parent = access.namespace(request.context, above, NamespaceAction.CREATE_NAMESPACE)
             created = namespaces.create(parent, body.namespace, properties)
         else:
@@ -62,17 +62,17 @@ class NamespacesEndpoint(CatalogMutation):
 
 class NamespaceEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         found = access.namespace(request.context, ref, NamespaceAction.GET_METADATA).target
         identifier = found.id if request.flag("returnUuid") else UNSET
         return json_bytes(namespace_body(found.path, found.properties, identifier))
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
-        access.namespace(request.context, NamespaceRef.parse(prefix, namespace), NamespaceAction.GET_METADATA)
+        access.namespace(request.context, NamespaceIdentifier.parse(prefix, namespace), NamespaceAction.GET_METADATA)
         return no_content()
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         options = DropOptions(
             purge=_purge(request),
             force=request.flag("force") or False,
@@ -95,7 +95,7 @@ def _purge(request: ApiRequest) -> bool | None:
 class NamespacePropertiesEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(UpdateProperties)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.UPDATE_PROPERTIES)
         return json_response(
             namespaces.update_properties(granted, removals=body.removals or [], updates=body.updates or {})

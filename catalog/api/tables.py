@@ -4,13 +4,13 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api import etags
+from catalog.api.idempotent_replay import CatalogMutation, stored_again
 from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored, tagged
-from catalog.api.replay import CatalogMutation, stored_again
-from catalog.api.shapes import Identifier, MetricsReport, Register, Rename, asked_details, identifiers_body
+from catalog.api.wire_types import Identifier, MetricsReport, Register, Rename, asked_details, identifiers_body
 from catalog.documents import unpacked
+from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Tabular
 from catalog.models.tabular import ListedTabular
-from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import metrics, tables, tabulars
 from catalog.services.deletion.drop import DropOptions
 from catalog.services.pointer import load
@@ -27,13 +27,13 @@ from lakewarden.paging import Page
 class TablesEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         page = Page.parse(request.query)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.LIST_TABLES)
         return identifiers(request, granted.target.path, *tabulars.listed(granted, Tabular.Kind.TABLE, page))
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(CreateTable, may_be_large=True)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
         if body.stage_create:
             return json_bytes(b'{"metadata":' + tables.stage(granted, body, request.body) + LOAD_SUFFIX)
@@ -48,7 +48,7 @@ class TableEndpoint(CatalogMutation):
         mode = request.query.get("snapshots", "all")
         if mode not in {"all", "refs"}:
             raise BadRequest(f"Invalid query parameter snapshots={mode!r}: all or refs is expected")
-        ref = TabularRef.parse(prefix, namespace, table)
+        ref = TabularIdentifier.parse(prefix, namespace, table)
         stored = load(access.table(request.context, ref, TableAction.GET_METADATA))
         if mode == "all":
             return render_stored(request, stored, suffix=LOAD_SUFFIX)
@@ -59,22 +59,22 @@ class TableEndpoint(CatalogMutation):
         return tagged(json_bytes(unpacked(location, tables.referenced_only(stored)) + LOAD_SUFFIX), tag)
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.GET_METADATA)
+        access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.GET_METADATA)
         return no_content()
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         body = request.decode(CommitTable, may_be_large=True)
         if tables.is_creation(body.requirements):
-            ref = NamespaceRef.parse(prefix, namespace)
+            ref = NamespaceIdentifier.parse(prefix, namespace)
             into = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
             return render_stored(request, tables.create_by_commit(into, table, body), suffix=COMMIT_SUFFIX)
-        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.COMMIT)
+        granted = access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.COMMIT)
         return render_stored(request, tables.commit(granted, body), suffix=COMMIT_SUFFIX)
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         options = drop_options(request)
         action = TableAction.FORCE_DROP if options.force else TableAction.DROP
-        tabulars.drop(access.table(request.context, TabularRef.parse(prefix, namespace, table), action), options)
+        tabulars.drop(access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), action), options)
         return no_content()
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
@@ -86,9 +86,9 @@ class TableEndpoint(CatalogMutation):
 class RegisterTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(Register)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
-        replaced = TabularRef(ref, body.name)
+        replaced = TabularIdentifier(ref, body.name)
         replacing = access.find_table(request.context, replaced, TableAction.DROP) if body.overwrite else None
         stored = tables.register(granted, body.name, body.metadata_location, replacing=replacing)
         return render_stored(request, stored, suffix=LOAD_SUFFIX)
@@ -101,7 +101,7 @@ class RenameTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(Rename)
         source = access.table(request.context, table_ref(prefix, body.source), TableAction.RENAME)
-        into = NamespaceRef(prefix, tuple(body.destination.namespace))
+        into = NamespaceIdentifier(prefix, tuple(body.destination.namespace))
         destination = access.namespace(request.context, into, NamespaceAction.CREATE_TABLE)
         tabulars.rename(source, destination, body.destination.name)
         return no_content()
@@ -110,7 +110,9 @@ class RenameTableEndpoint(CatalogMutation):
 class TableMetricsEndpoint(Endpoint):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         report = request.decode(MetricsReport, may_be_large=True)
-        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.READ_DATA)
+        granted = access.table(
+            request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.READ_DATA
+        )
         metrics.keep(granted, report.report_type, request.body)
         return no_content()
 
@@ -120,8 +122,8 @@ def drop_options(request: ApiRequest) -> DropOptions:
     return DropOptions(purge=request.flag("purgeRequested"), force=request.flag("force") or False)
 
 
-def table_ref(prefix: str, identifier: Identifier) -> TabularRef:
-    return TabularRef(NamespaceRef(prefix, tuple(identifier.namespace)), identifier.name)
+def table_ref(prefix: str, identifier: Identifier) -> TabularIdentifier:
+    return TabularIdentifier(NamespaceIdentifier(prefix, tuple(identifier.namespace)), identifier.name)
 
 
 def identifiers(request: ApiRequest, path: list[str], listed: list[ListedTabular], last: str | None) -> HttpResponse:

@@ -3,10 +3,10 @@
 from django.http import HttpResponse
 
 from catalog import access
+from catalog.api.idempotent_replay import CatalogMutation
 from catalog.api.rendering import COMMIT_SUFFIX
-from catalog.api.replay import CatalogMutation
 from catalog.documents import unpacked
-from catalog.refs import TabularRef
+from catalog.identifiers import TabularIdentifier
 from catalog.services import tables, tabulars
 from lakewarden.authz.actions import TableAction, WarehouseAction
 from lakewarden.http.request import ApiRequest
@@ -17,7 +17,9 @@ from lakewarden.idempotency.records import Outcome
 class UnregisterTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         # nobody can restore it: as much as a forced drop
-        granted = access.table(request.context, TabularRef.parse(prefix, namespace, table), TableAction.FORCE_DROP)
+        granted = access.table(
+            request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.FORCE_DROP
+        )
         last = tabulars.unregister(granted)
         return _last_state(last.tabular.metadata_location, last.metadata)
 

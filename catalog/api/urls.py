@@ -5,6 +5,7 @@ from django.urls import include, path
 from catalog.api import hot
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
+from catalog.api.multi_table_commit import TransactionEndpoint
 from catalog.api.namespaces import NamespaceEndpoint, NamespacePropertiesEndpoint, NamespacesEndpoint
 from catalog.api.openapi import document
 from catalog.api.tables import (
@@ -15,7 +16,6 @@ from catalog.api.tables import (
     TablesEndpoint,
 )
 from catalog.api.tokens import TokenEndpoint
-from catalog.api.transactions import TransactionEndpoint
 from catalog.api.unregister import UnregisterTableEndpoint
 from catalog.api.views import RegisterViewEndpoint, RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
 from lakewarden.http.endpoint import Endpoint

@@ -3,12 +3,12 @@
 from django.http import HttpResponse
 
 from catalog import access
+from catalog.api.idempotent_replay import CatalogMutation, stored_again
 from catalog.api.rendering import LOAD_SUFFIX, render_stored
-from catalog.api.replay import CatalogMutation, stored_again
-from catalog.api.shapes import RegisterView, Rename
 from catalog.api.tables import drop_options, identifiers
+from catalog.api.wire_types import RegisterView, Rename
+from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Tabular
-from catalog.refs import NamespaceRef, TabularRef
 from catalog.services import tabulars, views
 from catalog.services.pointer import load
 from catalog.services.views import CommitView, CreateView
@@ -22,13 +22,13 @@ from lakewarden.paging import Page
 class ViewsEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         page = Page.parse(request.query)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.LIST_VIEWS)
         return identifiers(request, granted.target.path, *tabulars.listed(granted, Tabular.Kind.VIEW, page))
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(CreateView, may_be_large=True)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
         return render_stored(request, views.create(granted, body, request.body), suffix=LOAD_SUFFIX)
 
@@ -38,24 +38,24 @@ class ViewsEndpoint(CatalogMutation):
 
 class ViewEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
-        ref = TabularRef.parse(prefix, namespace, view)
+        ref = TabularIdentifier.parse(prefix, namespace, view)
         return render_stored(
             request, load(access.view(request.context, ref, ViewAction.GET_METADATA)), suffix=LOAD_SUFFIX
         )
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
-        access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.GET_METADATA)
+        access.view(request.context, TabularIdentifier.parse(prefix, namespace, view), ViewAction.GET_METADATA)
         return no_content()
 
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         body = request.decode(CommitView, may_be_large=True)
-        granted = access.view(request.context, TabularRef.parse(prefix, namespace, view), ViewAction.COMMIT)
+        granted = access.view(request.context, TabularIdentifier.parse(prefix, namespace, view), ViewAction.COMMIT)
         return render_stored(request, views.replace(granted, body), suffix=LOAD_SUFFIX)
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         options = drop_options(request)
         action = ViewAction.FORCE_DROP if options.force else ViewAction.DROP
-        tabulars.drop(access.view(request.context, TabularRef.parse(prefix, namespace, view), action), options)
+        tabulars.drop(access.view(request.context, TabularIdentifier.parse(prefix, namespace, view), action), options)
         return no_content()
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
@@ -67,7 +67,7 @@ class ViewEndpoint(CatalogMutation):
 class RegisterViewEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str) -> HttpResponse:
         body = request.decode(RegisterView)
-        ref = NamespaceRef.parse(prefix, namespace)
+        ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
         return render_stored(request, views.register(granted, body.name, body.metadata_location), suffix=LOAD_SUFFIX)
 
@@ -78,9 +78,9 @@ class RegisterViewEndpoint(CatalogMutation):
 class RenameViewEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         body = request.decode(Rename)
-        ref = NamespaceRef(prefix, tuple(body.source.namespace))
-        source = access.view(request.context, TabularRef(ref, body.source.name), ViewAction.RENAME)
-        into = NamespaceRef(prefix, tuple(body.destination.namespace))
+        ref = NamespaceIdentifier(prefix, tuple(body.source.namespace))
+        source = access.view(request.context, TabularIdentifier(ref, body.source.name), ViewAction.RENAME)
+        into = NamespaceIdentifier(prefix, tuple(body.destination.namespace))
         destination = access.namespace(request.context, into, NamespaceAction.CREATE_VIEW)
         tabulars.rename(source, destination, body.destination.name)
         return no_content()

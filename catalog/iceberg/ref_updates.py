@@ -5,8 +5,8 @@ from typing import Final
 from msgspec import Raw
 
 from catalog.iceberg import wire
-from catalog.iceberg.draft import MAIN, SnapshotRef, TableDraft
 from catalog.iceberg.snapshots import SnapshotHead
+from catalog.iceberg.table_draft import MAIN, SnapshotRef, TableDraft
 from catalog.iceberg.wire import Int32, Int64, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from catalog.iceberg import wire
-from catalog.iceberg.draft import TableDraft
+from catalog.iceberg.table_draft import TableDraft
 from catalog.iceberg.wire import Int32, Int64, Json, Wire
 from lakewarden.errors import BadRequest, CommitFailed, InvalidArgument, ValidationFailed
 

@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from catalog.iceberg import schemas
-from catalog.iceberg.draft import LAST_ADDED, TableDraft
+from catalog.iceberg.table_draft import LAST_ADDED, TableDraft
 from catalog.iceberg.wire import Int32, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from catalog.iceberg import defaults, wire
-from catalog.iceberg.primitives import Primitive, primitive
-from catalog.iceberg.rewriting import WithoutNullDefaults
+from catalog.iceberg import default_values, wire
+from catalog.iceberg.primitive_types import Primitive, primitive
+from catalog.iceberg.schema_rewriting import WithoutNullDefaults
 from catalog.iceberg.types import AnyType, ListType, MapType, NestedField, StructType, kind_of
 from catalog.iceberg.wire import Int32, Wire
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
@@ -84,10 +84,10 @@ def check_version(schema: Schema, format_version: int) -> None:
         if each.type is not None and each.type.since_version > format_version:
             since = each.type.since_version
             problems.append(f"Invalid type for {each.name}: {each.type.text} is not supported until v{since}")
-        if each.initial_default is not None and format_version < defaults.SINCE_VERSION:
+        if each.initial_default is not None and format_version < default_values.SINCE_VERSION:
             problems.append(
                 f"Invalid initial default for {each.name}: non-null default ({each.initial_default}) "
-                f"is not supported until v{defaults.SINCE_VERSION}",
+                f"is not supported until v{default_values.SINCE_VERSION}",
             )
     if problems:
         raise InvalidArgument(f"Invalid schema for v{format_version}:\n- " + "\n- ".join(problems))
@@ -113,7 +113,7 @@ def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, pa
         made = _add(schema, each.id, name, each.type, required=each.required, parent=parent, initial=initial)
         for default, member in ((initial, "initial-default"), (written, "write-default")):
             if default is not None:
-                defaults.check(default, each.type, f"{member} of {name}")
+                default_values.check(default, each.type, f"{member} of {name}")
         inner = _nested(schema, each.type, made)
         shape.append((each.id, each.name, each.required, inner, each.doc, repr(initial), repr(written)))
     return ("struct", *shape)

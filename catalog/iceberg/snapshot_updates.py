@@ -5,10 +5,10 @@ from typing import Final
 from msgspec import Raw
 
 from catalog.iceberg import wire
-from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.ref_updates import RemoveSnapshotRef, remove_snapshot_ref
 from catalog.iceberg.snapshots import SnapshotHead
-from catalog.iceberg.statistics import forget_statistics
+from catalog.iceberg.statistics_updates import forget_statistics
+from catalog.iceberg.table_draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.wire import Int32, Int64, Wire
 from lakewarden.errors import BadRequest, InvalidArgument, StaleUpdate, ValidationFailed
 

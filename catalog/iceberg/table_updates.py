@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
-from catalog.iceberg.draft import NEWEST_FORMAT, TableDraft
+from catalog.iceberg.table_draft import NEWEST_FORMAT, TableDraft
 from catalog.iceberg.wire import Int32, Wire
 from lakewarden.errors import BadRequest, InvalidArgument
 

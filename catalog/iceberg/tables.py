@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from catalog.iceberg import creation, reading
-from catalog.iceberg.draft import TableDraft, current_snapshot_id
-from catalog.iceberg.finish import finish
+from catalog.iceberg import table_creation, table_metadata_reader
+from catalog.iceberg.metadata_builder import build
 from catalog.iceberg.properties import is_true
 from catalog.iceberg.requirements import check_table, is_create
 from catalog.iceberg.snapshots import Snapshots
+from catalog.iceberg.table_draft import TableDraft, current_snapshot_id
 from catalog.iceberg.updates import apply_all, first_format_version
 from catalog.iceberg.wire import Json, Members, compact
 
@@ -55,7 +55,7 @@ class TableMetadata:
 
         Members that older versions of the format leave out are filled in.
         """
-        return cls(reading.table_members(raw))
+        return cls(table_metadata_reader.table_members(raw))
 
     def encode(self) -> bytes:
         """The document as JSON; members that no commit touched are byte for byte what they were."""
@@ -110,7 +110,7 @@ def create(
     uuid: str,
     location: str,
     now_ms: int,
-    default_version: int = creation.DEFAULT_FORMAT_VERSION,
+    default_version: int = table_creation.DEFAULT_FORMAT_VERSION,
 ) -> TableMetadata:
     """Make the first document of the table that the body of a createTable asks for.
 
@@ -118,8 +118,10 @@ def create(
     table, `now_ms` is in milliseconds since 1970, `default_version` the format of a table that asks for none.
     BadRequest, InvalidArgument, ValidationFailed as the request errs.
     """
-    draft = creation.new_table(request, uuid=uuid, location=location, now_ms=now_ms, default_version=default_version)
-    return TableMetadata(finish(draft, base_location=None))
+    draft = table_creation.new_table(
+        request, uuid=uuid, location=location, now_ms=now_ms, default_version=default_version
+    )
+    return TableMetadata(build(draft, base_location=None))
 
 
 def requirement_is_create(requirements: Sequence[Json]) -> bool:
@@ -135,7 +137,7 @@ def commit(
     base_location: str | None,
     now_ms: int,
     new_uuid: str,
-    default_version: int = creation.DEFAULT_FORMAT_VERSION,
+    default_version: int = table_creation.DEFAULT_FORMAT_VERSION,
 ) -> TableMetadata:
     """Check requirements, then apply updates; `base` itself comes back when they change nothing.
 
@@ -147,7 +149,7 @@ def commit(
     if base is None:
         check_table(None, requirements)
         version = first_format_version(updates)
-        empty = creation.empty_table(default_version if version is None else version, uuid=new_uuid)
+        empty = table_creation.empty_table(default_version if version is None else version, uuid=new_uuid)
         draft = TableDraft(empty, now_ms=now_ms, is_new=True)
     else:
         draft = base.open(now_ms=now_ms)
@@ -155,7 +157,7 @@ def commit(
     apply_all(draft, updates)
     if base is not None and not draft.changed:
         return base
-    return TableMetadata(finish(draft, base_location=base_location))
+    return TableMetadata(build(draft, base_location=base_location))
 
 
 def removed_metadata_files(base: TableMetadata, new: TableMetadata) -> list[str]:

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from catalog.iceberg import (
-    layout_updates,
+    partition_and_sort_updates,
     ref_updates,
     schema_updates,
     snapshot_updates,
-    statistics,
+    statistics_updates,
     table_updates,
     wire,
 )
-from catalog.iceberg.draft import TableDraft
+from catalog.iceberg.table_draft import TableDraft
 from catalog.iceberg.wire import Json, Wire
 from lakewarden.errors import BadRequest
 
@@ -49,11 +49,15 @@ APPLY: Final[dict[str, Apply]] = {
     "add-schema": _typed(schema_updates.AddSchema, schema_updates.add_schema),
     "set-current-schema": _typed(schema_updates.SetCurrentSchema, schema_updates.set_current_schema),
     "remove-schemas": _typed(schema_updates.RemoveSchemas, schema_updates.remove_schemas),
-    "add-spec": _typed(layout_updates.AddSpec, layout_updates.add_spec),
-    "set-default-spec": _typed(layout_updates.SetDefaultSpec, layout_updates.set_default_spec),
-    "remove-partition-specs": _typed(layout_updates.RemovePartitionSpecs, layout_updates.remove_partition_specs),
-    "add-sort-order": _typed(layout_updates.AddSortOrder, layout_updates.add_sort_order),
-    "set-default-sort-order": _typed(layout_updates.SetDefaultSortOrder, layout_updates.set_default_sort_order),
+    "add-spec": _typed(partition_and_sort_updates.AddSpec, partition_and_sort_updates.add_spec),
+    "set-default-spec": _typed(partition_and_sort_updates.SetDefaultSpec, partition_and_sort_updates.set_default_spec),
+    "remove-partition-specs": _typed(
+        partition_and_sort_updates.RemovePartitionSpecs, partition_and_sort_updates.remove_partition_specs
+    ),
+    "add-sort-order": _typed(partition_and_sort_updates.AddSortOrder, partition_and_sort_updates.add_sort_order),
+    "set-default-sort-order": _typed(
+        partition_and_sort_updates.SetDefaultSortOrder, partition_and_sort_updates.set_default_sort_order
+    ),
     "add-snapshot": _typed(snapshot_updates.AddSnapshot, snapshot_updates.add_snapshot),
     "set-snapshot-ref": _set_snapshot_ref,
     "remove-snapshots": _typed(snapshot_updates.RemoveSnapshots, snapshot_updates.remove_snapshots),
@@ -61,10 +65,14 @@ APPLY: Final[dict[str, Apply]] = {
     "set-location": _typed(table_updates.SetLocation, table_updates.set_location),
     "set-properties": _typed(table_updates.SetProperties, table_updates.set_properties),
     "remove-properties": _typed(table_updates.RemoveProperties, table_updates.remove_properties),
-    "set-statistics": _typed(statistics.SetStatistics, statistics.set_statistics),
-    "remove-statistics": _typed(statistics.RemoveStatistics, statistics.remove_statistics),
-    "set-partition-statistics": _typed(statistics.SetPartitionStatistics, statistics.set_partition_statistics),
-    "remove-partition-statistics": _typed(statistics.RemovePartitionStatistics, statistics.remove_partition_statistics),
+    "set-statistics": _typed(statistics_updates.SetStatistics, statistics_updates.set_statistics),
+    "remove-statistics": _typed(statistics_updates.RemoveStatistics, statistics_updates.remove_statistics),
+    "set-partition-statistics": _typed(
+        statistics_updates.SetPartitionStatistics, statistics_updates.set_partition_statistics
+    ),
+    "remove-partition-statistics": _typed(
+        statistics_updates.RemovePartitionStatistics, statistics_updates.remove_partition_statistics
+    ),
     "add-encryption-key": _typed(table_updates.AddEncryptionKey, table_updates.add_encryption_key),
     "remove-encryption-key": _typed(table_updates.RemoveEncryptionKey, table_updates.remove_encryption_key),
 }

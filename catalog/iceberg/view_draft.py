@@ -1,4 +1,4 @@
-"""A view as one commit changes it; `view_updates.py` fills it, `finish` makes the new document of it."""
+"""A view as one commit changes it; `view_updates.py` fills it, `build` makes the new document of it."""
 
 from functools import cached_property
 from typing import Final, Literal
@@ -105,7 +105,7 @@ class ViewDraft:
         found = (read_version(raw, "stored view version") for raw in self.version_documents)
         return {each.version_id: each for each in found}
 
-    def finish(self) -> Members:
+    def build(self) -> Members:
         """The members of the new document, old versions expired (InvalidArgument for what the whole may not be)."""
         current = self.versions[self.long("current-version-id")]
         self._check_dialects(current)

@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 from msgspec import Raw
 
 from catalog.iceberg import schemas, table_updates, updates, wire
-from catalog.iceberg.draft import LAST_ADDED
 from catalog.iceberg.schema_updates import AddSchema
+from catalog.iceberg.table_draft import LAST_ADDED
 from catalog.iceberg.view_draft import NEWEST_VIEW_FORMAT, HistoryEntry, ViewDraft, ViewVersion, read_version
 from catalog.iceberg.wire import Int32, Json, Wire
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed

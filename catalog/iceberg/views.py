@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
-from catalog.iceberg.files import open_file
+from catalog.iceberg.metadata_file_decoding import open_file
 from catalog.iceberg.requirements import check_view
 from catalog.iceberg.schemas import read as read_schema
 from catalog.iceberg.table_updates import check_uuid, clean_location
@@ -131,7 +131,7 @@ def create(request: bytes, *, uuid: str, location: str, now_ms: int) -> ViewMeta
     version |= {"version-id": wire.dump(_FIRST_VERSION), "schema-id": wire.dump(schema_id)}
     add_view_version(draft, AddViewVersion(wire.dump(version)))
     set_current_view_version(draft, SetCurrentViewVersion(_FIRST_VERSION))
-    return ViewMetadata(draft.finish())
+    return ViewMetadata(draft.build())
 
 
 def commit(
@@ -148,7 +148,7 @@ def commit(
     check_view(base.uuid, requirements)
     draft = base.open(now_ms=now_ms)
     apply_all(draft, updates)
-    return ViewMetadata(draft.finish()) if draft.changed else base
+    return ViewMetadata(draft.build()) if draft.changed else base
 
 
 def _checked(found: Members) -> Members:

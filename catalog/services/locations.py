@@ -1,4 +1,4 @@
-"""How locations are written, and what lies at them; whose they are is decided in `claims`."""
+"""How locations are written, and what lies at them; whose they are is decided in `location_claims`."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from django.db import IntegrityError
 from isal import igzip
 
-from catalog.iceberg import files
+from catalog.iceberg import metadata_file_decoding
 from catalog.services.locations import lies_in, storage_of
 from lakewarden import config
 from lakewarden.errors import (
@@ -72,7 +72,7 @@ def read(warehouse: Warehouse, location: str) -> bytes:
         raise Unavailable(f"{error}; nothing was changed", retry_after_s=5) from error
     except StorageError as error:
         raise ValidationFailed(f"Metadata file cannot be read: {error}") from error
-    size = files.length(content)
+    size = metadata_file_decoding.length(content)
     if size > most:
         raise ValidationFailed(
             f"The metadata file {location} has {size} bytes, unpacked from gzip, and at most {most} are allowed "

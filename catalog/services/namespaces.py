@@ -12,7 +12,7 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import MAX_PATH_BYTES, ListedNamespace, path_key
 from catalog.services import limits, locations
-from catalog.services.claims import NamespaceClaim
+from catalog.services.location_claims import NamespaceClaim
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger

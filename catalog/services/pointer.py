@@ -9,11 +9,11 @@ from functools import partial
 from uuid import UUID
 
 from catalog.documents import Document, metadata_of, pack, prefix_length
-from catalog.models import Tabular, place
+from catalog.models import Tabular, occupied_locations
 from catalog.services import limits, locations, metadata_files
-from catalog.services.claims import Claim, in_namespace
-from catalog.services.recent import RECENT
-from catalog.services.turns import TURNS
+from catalog.services.commit_queue import COMMIT_QUEUE
+from catalog.services.document_cache import DOCUMENT_CACHE
+from catalog.services.location_claims import Claim, in_namespace
 from lakewarden.authz.actions import TableAction, ViewAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
@@ -81,7 +81,7 @@ def load(granted: Granted[Tabular]) -> Stored:
 
 def commit(one: Commit) -> Stored:
     """`commit_all` of one table or view."""
-    with TURNS.of(one.granted.target.id):
+    with COMMIT_QUEUE.of(one.granted.target.id):
         return commit_all([one])[0]
 
 
@@ -164,7 +164,7 @@ def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim |
 def _take(claim: Claim, tabular: Tabular) -> None:
     """The place that it leaves stays its own, and is purged with it."""
     claim.take(tabular.id)
-    place.keep_earlier(
+    occupied_locations.keep_earlier(
         tabular.warehouse_id, tabular.id, tabular.namespace_id, before=tabular.location, now=claim.location
     )
 
@@ -198,7 +198,7 @@ def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestCo
 def _keep_recent(stored: Stored) -> None:
     tabular = stored.tabular
     is_missing = partial(locations.storage_of(tabular.namespace.warehouse).is_known_missing, tabular.metadata_location)
-    RECENT.keep(tabular.id, tabular.version, stored.document, is_missing)
+    DOCUMENT_CACHE.keep(tabular.id, tabular.version, stored.document, is_missing)
 
 
 def _read(known: Tabular, *, lock: bool) -> Stored:

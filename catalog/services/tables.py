@@ -10,8 +10,17 @@ import msgspec
 
 from catalog.iceberg import tables as engine
 from catalog.models import Namespace, Tabular
-from catalog.services import claims, commit_limits, data_paths, locations, metadata_files, pointer, staging, tabulars
-from catalog.services.claims import Claim
+from catalog.services import (
+    commit_limits,
+    data_paths,
+    location_claims,
+    locations,
+    metadata_files,
+    pointer,
+    staged_creations,
+    tabulars,
+)
+from catalog.services.location_claims import Claim
 from catalog.services.pointer import NewMetadata, Stored
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import CommitFailed
@@ -56,7 +65,7 @@ def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> b
     Raises as `create`, and Conflict when the caller has too many of them in the namespace.
     """
     identifier, metadata, claim = _first_metadata(namespace, request, body)
-    staging.reserve(namespace, claim, identifier)
+    staged_creations.reserve(namespace, claim, identifier)
     return metadata.encode()
 
 
@@ -67,7 +76,7 @@ def _first_metadata(
     tabulars.check_free(target, request.name, _TABLE)
     identifier = new_id()
     location = locations.default_location(target, identifier) if request.location is None else request.location
-    claim = claims.in_namespace(
+    claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,
@@ -110,7 +119,7 @@ def written_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTa
     policy.ensure_allowed(metadata.format_version)
     location = locations.inside(namespace.target.warehouse, metadata.location)
     data_paths.check(location, metadata.properties, before={})
-    claim = claims.in_namespace(namespace.target, location, context=namespace.context)
+    claim = location_claims.in_namespace(namespace.target, location, context=namespace.context)
     claim.uuid = UUID(metadata.uuid)
     with _name_required(namespace, name):
         tabulars.check_free(namespace.target, name, _TABLE)

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
-from catalog.models import Namespace, Tabular, place
+from catalog.models import Namespace, Tabular, occupied_locations
 from catalog.models.tabular import ListedTabular
-from catalog.services import claims, limits, locations, metadata_files, pointer
-from catalog.services.claims import Claim
+from catalog.services import limits, location_claims, locations, metadata_files, pointer
 from catalog.services.deletion.drop import DropOptions, Dropped, begin, told_of
+from catalog.services.location_claims import Claim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
@@ -156,9 +156,9 @@ def register(
     new = dataclasses.replace(new, location=locations.inside(warehouse, new.location), file=metadata_location)
     if not locations.lies_in(new.location, file):
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
-    claim = claims.in_namespace(namespace.target, new.location, context=namespace.context)
+    claim = location_claims.in_namespace(namespace.target, new.location, context=namespace.context)
     claim.brings_files = True
-    claim.may_take_from = partial(claims.may_hand_on, namespace.context, warehouse)
+    claim.may_take_from = partial(location_claims.may_hand_on, namespace.context, warehouse)
     if replacing is not None:
         claim.existing = replacing.id
     claim.check()
@@ -312,7 +312,7 @@ def _remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
     pointer.lock_row(tabular)  # before its document, as a commit does
     if not force:
         ensure_unprotected(tabular)
-    places = [each.location for each in place.release([tabular.id])]
+    places = [each.location for each in occupied_locations.release([tabular.id])]
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
     return removed > 0, places
 

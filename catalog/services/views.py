@@ -6,7 +6,7 @@ import msgspec
 
 from catalog.iceberg import views as engine
 from catalog.models import Namespace, Tabular
-from catalog.services import claims, commit_limits, locations, pointer, tabulars
+from catalog.services import commit_limits, location_claims, locations, pointer, tabulars
 from catalog.services.pointer import NewMetadata, Stored
 from catalog.services.tables import now_ms
 from lakewarden.authz.interface import Granted
@@ -33,7 +33,7 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
     tabulars.check_free(target, request.name, _VIEW)
     identifier = new_id()
     location = locations.default_location(target, identifier) if request.location is None else request.location
-    claim = claims.in_namespace(
+    claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,

@@ -68,7 +68,7 @@ TEMPLATES = [
     }
 ]
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
-PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.housekeeping"]
+PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.periodic_tasks"]
 if _config.authorization.backend == "openfga":
     PROCRASTINATE_IMPORT_PATHS.append("lakewarden.authz.openfga.upkeep")
 REST_FRAMEWORK = {

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import inspect
 
-from catalog.api.openapi import shapes
+from catalog.api.openapi import schema_types
 from catalog.api.openapi.descriptions import COMPONENTS, MEMBERS
 from catalog.iceberg import requirements, updates, view_updates
 from lakewarden.http.openapi import IncompleteDocument
@@ -17,14 +17,14 @@ _MAX_INT: Final = 2**31 - 1
 
 
 def components() -> dict[str, Any]:
-    """The document's components. Raises IncompleteDocument for what the tables of `shapes` do not say."""
+    """The document's components. Raises IncompleteDocument for what the tables of `schema_types` do not say."""
     _ensure_complete()
-    made = {name: _struct(name, kind) for kind, name in shapes.NAMES.items()}
-    made |= {name: _struct(name, *kinds) for name, kinds in shapes.READ_TWICE.items()}
-    made |= _union("TableUpdate", "action", "Update", shapes.TABLE_UPDATES)
-    made |= _union("ViewUpdate", "action", "Update", shapes.VIEW_UPDATES)
-    made |= _union("TableRequirement", "type", "", shapes.TABLE_REQUIREMENTS)
-    made |= _union("ViewRequirement", "type", "", shapes.VIEW_REQUIREMENTS)
+    made = {name: _struct(name, kind) for kind, name in schema_types.NAMES.items()}
+    made |= {name: _struct(name, *kinds) for name, kinds in schema_types.READ_TWICE.items()}
+    made |= _union("TableUpdate", "action", "Update", schema_types.TABLE_UPDATES)
+    made |= _union("ViewUpdate", "action", "Update", schema_types.VIEW_UPDATES)
+    made |= _union("TableRequirement", "type", "", schema_types.TABLE_REQUIREMENTS)
+    made |= _union("ViewRequirement", "type", "", schema_types.VIEW_REQUIREMENTS)
     _describe(made)
     bearer = {"type": "http", "scheme": "bearer", "description": "A token of one of the server's identity providers."}
     return {"schemas": dict(sorted(made.items())), "securitySchemes": {"bearer": bearer}}
@@ -33,9 +33,9 @@ def components() -> dict[str, Any]:
 def _ensure_complete() -> None:
     """Each update and requirement of the engine is in the tables, and the other way round."""
     pairs: tuple[tuple[str, Iterable[str], Iterable[str]], ...] = (
-        ("table update", updates.APPLY, shapes.TABLE_UPDATES),
-        ("view update", view_updates.APPLY, shapes.VIEW_UPDATES),
-        ("requirement", {*requirements.CHECKS, requirements.CREATE}, shapes.TABLE_REQUIREMENTS),
+        ("table update", updates.APPLY, schema_types.TABLE_UPDATES),
+        ("view update", view_updates.APPLY, schema_types.VIEW_UPDATES),
+        ("requirement", {*requirements.CHECKS, requirements.CREATE}, schema_types.TABLE_REQUIREMENTS),
     )
     missing = [f"{kind} {name}" for kind, known, told in pairs for name in sorted(set(known) ^ set(told))]
     if missing:
@@ -59,15 +59,15 @@ def _union(name: str, tag: str, ending: str, kinds: Mapping[str, type]) -> dict[
 def _struct(name: str, *kinds: type) -> Schema:
     """What the members of these structs are to clients; `name` is the component's, or the action's."""
     told = [inspect.type_info(kind) for kind in kinds]
-    members: dict[str, Schema] = dict(shapes.MORE.get(name, {}))
-    required = [*shapes.REQUIRED.get(name, ())]
+    members: dict[str, Schema] = dict(schema_types.MORE.get(name, {}))
+    required = [*schema_types.REQUIRED.get(name, ())]
     for struct in told:
         assert isinstance(struct, inspect.StructType)  # noqa: S101 for the type checker
         if struct.tag is not None:
             members[str(struct.tag_field)] = {"type": "string", "const": struct.tag}
             required.append(str(struct.tag_field))
         for field in struct.fields:
-            if (name, field.encode_name) in shapes.HIDDEN:
+            if (name, field.encode_name) in schema_types.HIDDEN:
                 continue
             members[field.encode_name] = _member(name, field)
             if field.required:
@@ -82,13 +82,15 @@ def _struct(name: str, *kinds: type) -> Schema:
 
 def _member(name: str, field: inspect.Field) -> Schema:
     key = (name, field.encode_name)
-    if key in shapes.EXACT:
-        return shapes.EXACT[key]
+    if key in schema_types.EXACT:
+        return schema_types.EXACT[key]
     try:
-        made = _type(field.type, shapes.RAW.get(name, {}).get(field.encode_name), is_nullable=key in shapes.NULLABLE)
+        made = _type(
+            field.type, schema_types.RAW.get(name, {}).get(field.encode_name), is_nullable=key in schema_types.NULLABLE
+        )
     except KeyError as error:
         raise IncompleteDocument(f"{name}.{field.encode_name}: {error} is not said") from None
-    return {**made, "uniqueItems": True} if key in shapes.UNIQUE else made
+    return {**made, "uniqueItems": True} if key in schema_types.UNIQUE else made
 
 
 def _type(told: inspect.Type, held: str | None, *, is_nullable: bool = False) -> Schema:
@@ -97,7 +99,7 @@ def _type(told: inspect.Type, held: str | None, *, is_nullable: bool = False) ->
         case inspect.RawType() if held is not None:
             return {"$ref": _REFERENCE + held}
         case inspect.StructType():
-            return {"$ref": _REFERENCE + shapes.NAMES[told.cls]}
+            return {"$ref": _REFERENCE + schema_types.NAMES[told.cls]}
         case inspect.ListType():
             return {"type": "array", "items": _type(told.item_type, held)}
         case inspect.DictType():

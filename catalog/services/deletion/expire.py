@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from procrastinate.contrib.django import app
 
-from catalog.models import Deletion, Tabular, place
+from catalog.models import Deletion, Tabular, occupied_locations
 from catalog.services import locations
 from catalog.services.deletion import undrop
 from catalog.services.namespaces import lock_tree
@@ -124,7 +124,7 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     if not found:
         return 0
     ids = [tabular.id for tabular in found]
-    places = place.release(ids)  # in the namespace that they were in, for whoever may have them back
+    places = occupied_locations.release(ids)  # in the namespace that they were in, for whoever may have them back
     if deletion.with_files:
         for tabular in found:
             for location in locations.outermost(each.location for each in places if each.owner == tabular.id):

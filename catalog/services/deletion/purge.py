@@ -4,7 +4,7 @@ taken back, for somebody who takes the place while it still waits.
 
 from uuid import UUID
 
-from catalog.models import place
+from catalog.models import occupied_locations
 from lakewarden.prepared_statements import fetch
 from lakewarden.storage.interface import StorageError
 from lakewarden.tasks import purge, records
@@ -12,14 +12,14 @@ from lakewarden.tasks import purge, records
 
 def ensure_own(location: str, owner: str | None) -> None:
     """Raises StorageError when another object's, a namespace's or a warehouse's location is in the way."""
-    if foreign := place.foreign_to_purge(location, _id(owner)):
+    if foreign := occupied_locations.foreign_to_purge(location, _id(owner)):
         raise StorageError(f"{location} is, holds or lies in {foreign}: nothing of it is removed")
 
 
 def settled(location: str, owner: str | None) -> None:
     """The place is nobody's from now on."""
     if identifier := _id(owner):
-        place.forget_purged(identifier, location)
+        occupied_locations.forget_purged(identifier, location)
 
 
 def take_back(location: str) -> None:

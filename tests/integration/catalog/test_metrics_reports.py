@@ -10,7 +10,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from catalog.models import MetricsReport, Tabular
-from catalog.services import housekeeping
+from catalog.services import periodic_tasks
 from lakewarden import config, retention
 from lakewarden.config import CatalogConfig
 from lakewarden.idempotency import records
@@ -134,8 +134,8 @@ def test_reports_past_the_configured_days_are_forgotten(
     old = timezone.now() - timedelta(days=7, seconds=1)
     MetricsReport.objects.filter(report__contains={"snapshot-id": 5}).update(received_at=timezone.now())
     MetricsReport.objects.exclude(report__contains={"snapshot-id": 5}).update(received_at=old)
-    assert housekeeping.forget_metrics_reports(0) == 5
-    assert housekeeping.forget_metrics_reports(0) == 0
+    assert periodic_tasks.forget_metrics_reports(0) == 5
+    assert periodic_tasks.forget_metrics_reports(0) == 0
     assert snapshots(ask(lake, table)) == [5]
 
 
@@ -145,7 +145,7 @@ def test_expired_idempotency_keys_are_forgotten(lake: Lake) -> None:
         lake.client.post(lake.path("namespaces"), {"namespace": [name]}, headers=headers)
     old = timezone.now() - records.LIFETIME - records.GRACE - timedelta(seconds=1)
     IdempotencyRecord.objects.filter(data__namespace=["a"]).update(created_at=old)
-    assert housekeeping.forget_idempotency_keys(0) == 1
+    assert periodic_tasks.forget_idempotency_keys(0) == 1
     assert IdempotencyRecord.objects.get().data["namespace"] == ["b"]
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from catalog.api.openapi import components, document, operations, shapes
+from catalog.api.openapi import components, document, operations, schema_types
 from catalog.api.urls import CAPABILITIES
 from lakewarden.http.openapi import IncompleteDocument, as_yaml
 from tests.integration.catalog.lake import Lake
@@ -45,7 +45,7 @@ def test_each_schema_is_valid_and_every_reference_leads_somewhere() -> None:
 
 
 def test_an_update_that_is_not_described_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(shapes.TABLE_UPDATES, "add-spec")
+    monkeypatch.delitem(schema_types.TABLE_UPDATES, "add-spec")
     with pytest.raises(IncompleteDocument, match="table update add-spec"):
         components.components()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from catalog.services import staging
+from catalog.services import staged_creations
 from lakewarden import config
 from lakewarden.errors import Unavailable
 from lakewarden.transactions import after_commit, changing
@@ -74,7 +74,7 @@ def test_an_expired_place_is_free_when_it_is_empty(lake: Lake, base: Path) -> No
     assert maker.create_table("other", location=place).status == 404
     lake.create_table("more", location=f"{place}-2", stage_create=True)
     expire()
-    assert staging.end_expired() == 1
+    assert staged_creations.end_expired() == 1
     assert reserved() == []
 
 
@@ -87,7 +87,7 @@ def test_an_expired_place_with_files_stays_its_namespaces(lake: Lake, base: Path
         lake.create_table("mover")
         assert lake.commit("mover", move(f"file://{base}/mine")).status == 400
         assert lake.create_table("inside", location=f"file://{base}/mine/deeper").status == 409
-        assert staging.end_expired() in {0, 1}
+        assert staged_creations.end_expired() in {0, 1}
     assert reserved() == [("released", f"file://{base}/mine")]
 
 

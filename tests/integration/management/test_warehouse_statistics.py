@@ -8,7 +8,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from catalog.models import WarehouseStatistics
-from catalog.services import housekeeping, warehouse_statistics
+from catalog.services import periodic_tasks, warehouse_statistics
 from lakewarden import config
 from tenants.models import Warehouse
 from tests.installation import Grant
@@ -98,8 +98,8 @@ def test_the_hourly_task_keeps_every_warehouse_and_forgets_what_is_old(
     kept = keep(warehouse, hours_ago=90 * 24 - 2, tables=1)
     monkeypatch.setattr(warehouse_statistics, "_BATCH", 1)
     now = datetime.now(UTC)
-    assert housekeeping.keep_warehouse_statistics(int(now.timestamp())) == 1
-    assert housekeeping.keep_warehouse_statistics(int(now.timestamp())) == 0
+    assert periodic_tasks.keep_warehouse_statistics(int(now.timestamp())) == 1
+    assert periodic_tasks.keep_warehouse_statistics(int(now.timestamp())) == 0
     rows = WarehouseStatistics.objects.order_by("timestamp", "number_of_tables")
     hour = warehouse_statistics.end_of_hour(now)
     assert list(rows.values_list("timestamp", "number_of_tables")) == [(kept, 1), (hour, 0), (hour, 1)]
@@ -111,7 +111,7 @@ def test_the_days_are_configured(warehouse: Warehouse, monkeypatch: pytest.Monke
     changed = settings.model_copy(update={"catalog": catalog})
     monkeypatch.setattr(config, "current", lambda: changed)
     keep(warehouse, hours_ago=26, tables=1)
-    assert housekeeping.keep_warehouse_statistics(int(timezone.now().timestamp())) == 1
+    assert periodic_tasks.keep_warehouse_statistics(int(timezone.now().timestamp())) == 1
 
 
 def test_workers_know_the_task() -> None:

@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from catalog.iceberg import sort_orders, specs, wire
-from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
+from catalog.iceberg import partition_specs, sort_orders, wire
 from catalog.iceberg.properties import whole_number
+from catalog.iceberg.table_draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.wire import Members, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
@@ -25,7 +25,7 @@ class LogEntry(Wire):
 _ENTRY = msgspec.json.Decoder(LogEntry)
 
 
-def finish(draft: TableDraft, *, base_location: str | None) -> Members:
+def build(draft: TableDraft, *, base_location: str | None) -> Members:
     """The members of the new document. `base_location` is the metadata file that it replaces, if there is one."""
     if draft.is_new:
         _check_complete(draft)
@@ -59,7 +59,7 @@ def _check_layout(draft: TableDraft) -> None:
     if order is None:
         order_id = draft.long("default-sort-order-id")
         raise InvalidArgument(f"Cannot set default sort order to unknown sort order: {order_id}")
-    specs.check_sources(spec, schema)
+    partition_specs.check_sources(spec, schema)
     sort_orders.check_sources(order, schema)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.iceberg.primitives import primitive
+from catalog.iceberg.primitive_types import primitive
 from catalog.iceberg.transforms import transform
 from lakewarden.errors import InvalidArgument
 

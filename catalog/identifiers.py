@@ -1,4 +1,4 @@
-"""References as the API writes them: a path of names in a warehouse, and a name in a namespace."""
+"""Identifiers as the API writes them: a path of names in a warehouse, and a name in a namespace."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceRef:
+class NamespaceIdentifier:
     """`warehouse` is the path's `{prefix}`; `path` has one name or more, outermost first."""
 
     warehouse: str
     path: tuple[str, ...]
 
     @classmethod
-    def parse(cls, prefix: str, namespace: str) -> "NamespaceRef":
+    def parse(cls, prefix: str, namespace: str) -> "NamespaceIdentifier":
         return cls(prefix, tuple(namespace.split(SEPARATOR)))
 
     def __str__(self) -> str:
@@ -22,15 +22,15 @@ class NamespaceRef:
 
 
 @dataclass(frozen=True, slots=True)
-class TabularRef:
+class TabularIdentifier:
     """A table's or view's name in a namespace."""
 
-    namespace: NamespaceRef
+    namespace: NamespaceIdentifier
     name: str
 
     @classmethod
-    def parse(cls, prefix: str, namespace: str, name: str) -> "TabularRef":
-        return cls(NamespaceRef.parse(prefix, namespace), name)
+    def parse(cls, prefix: str, namespace: str, name: str) -> "TabularIdentifier":
+        return cls(NamespaceIdentifier.parse(prefix, namespace), name)
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.name}"

@@ -4,10 +4,10 @@ from typing import Final
 
 from msgspec import Raw
 
-from catalog.iceberg import schemas, sort_orders, specs, wire
-from catalog.iceberg.draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
-from catalog.iceberg.fresh_ids import FreshIds
+from catalog.iceberg import partition_specs, schemas, sort_orders, wire
+from catalog.iceberg.fresh_field_ids import FreshFieldIds
 from catalog.iceberg.properties import whole_number
+from catalog.iceberg.table_draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.table_updates import check_format_version, check_uuid, clean_location
 from catalog.iceberg.wire import Json, Members, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
@@ -55,7 +55,7 @@ def empty_table(format_version: int, *, uuid: str) -> Members:
     document |= {
         "default-spec-id": 0,
         "partition-specs": [],
-        "last-partition-id": specs.LAST_ID_OF_UNPARTITIONED,
+        "last-partition-id": partition_specs.LAST_ID_OF_UNPARTITIONED,
     }
     document |= {"default-sort-order-id": 0, "sort-orders": [], "properties": {}}
     has_row_lineage = format_version >= ROW_LINEAGE_SINCE
@@ -97,34 +97,34 @@ def _format_version(properties: dict[str, str], default: int) -> int:
     return version
 
 
-def _set_schema(draft: TableDraft, raw: Raw) -> FreshIds:
+def _set_schema(draft: TableDraft, raw: Raw) -> FreshFieldIds:
     sent = schemas.read(raw, "schema")
     schemas.check_size(sent)
     schemas.check_version(sent, draft.format_version)
-    fresh = FreshIds()
+    fresh = FreshFieldIds()
     stored = fresh.assign(raw, schema_id=0)
     draft.entries("schemas").append(stored)
     draft.put("last-column-id", fresh.last_id)
     return fresh
 
 
-def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshIds) -> None:
-    sent = specs.read(raw, "partition-spec")
+def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
+    sent = partition_specs.read(raw, "partition-spec")
     found = wire.members(raw, "partition-spec")
     fields = [wire.members(each, "partition-spec") for each in wire.items(found["fields"], "partition-spec")]
     for each, field in zip(fields, sent.fields, strict=True):
         if field.source_id not in fresh.of:
             raise ValidationFailed(f"Cannot find source column for partition field: {field}")
         each["source-id"] = wire.dump(fresh.of[field.source_id])
-    ids = list(range(specs.FIRST_FIELD_ID, specs.FIRST_FIELD_ID + len(fields)))
-    stored = specs.with_ids(wire.dump(found | {"fields": fields}), 0, ids, "partition-spec")
-    spec = specs.read(stored, "partition-spec")
-    specs.check_names(spec, draft.current_schema())
+    ids = list(range(partition_specs.FIRST_FIELD_ID, partition_specs.FIRST_FIELD_ID + len(fields)))
+    stored = partition_specs.with_ids(wire.dump(found | {"fields": fields}), 0, ids, "partition-spec")
+    spec = partition_specs.read(stored, "partition-spec")
+    partition_specs.check_names(spec, draft.current_schema())
     draft.entries("partition-specs").append(stored)
     draft.put("last-partition-id", spec.last_field_id)
 
 
-def _set_order(draft: TableDraft, raw: Raw, fresh: FreshIds) -> None:
+def _set_order(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     sent = sort_orders.read(raw, "write-order")
     found = wire.members(raw, "write-order")
     fields = [wire.members(each, "write-order") for each in wire.items(found["fields"], "write-order")]

@@ -11,8 +11,8 @@ from functools import partial
 from uuid import UUID
 
 from catalog.access import namespace_chain
-from catalog.models import Namespace, place
-from catalog.models.place import Kind, Place
+from catalog.models import Namespace, occupied_locations
+from catalog.models.occupied_locations import Kind, OccupiedLocation
 from catalog.services import locations
 from catalog.services.deletion.purge import take_back
 from lakewarden.authz.model import Privilege
@@ -96,32 +96,32 @@ class Claim:
     def namespace_id(self) -> UUID:
         return self.lineage[-1]
 
-    def _found(self) -> list[Place]:
-        return place.overlapping(self.warehouse.id, self.location, but=self.existing)
+    def _found(self) -> list[OccupiedLocation]:
+        return occupied_locations.overlapping(self.warehouse.id, self.location, but=self.existing)
 
-    def _ensure_empty(self, found: Sequence[Place]) -> None:
+    def _ensure_empty(self, found: Sequence[OccupiedLocation]) -> None:
         """Engines that replace a table write into its new place first: who may clear what is there may do that."""
         since = max((each.at for each in found if each.kind is Kind.RELEASED and each.at), default=None)
         is_new = since is None or locations.is_empty(self.warehouse, self.location, since=since)
         if self.before is None or not is_new or not self.may_take_from(self._folder(found)):
             locations.ensure_empty(self.warehouse, self.location)
 
-    def _is_mine(self, found: Place) -> bool:
+    def _is_mine(self, found: OccupiedLocation) -> bool:
         """A staged creation of the caller in this namespace, at this very place."""
         is_here = (found.location, found.namespace) == (self.location, self.namespace_id)
         return found.kind is Kind.STAGED and is_here and found.by == self.by
 
-    def _is_its_own(self, found: Iterable[Place]) -> bool:
+    def _is_its_own(self, found: Iterable[OccupiedLocation]) -> bool:
         """A place inside of one that the object has, or had before: what lies there is its own."""
         if self.before is None:
             return False
         owned = [self.before, *(each.location for each in found if self._is_earlier(each))]
         return any(f"{self.location}/".startswith(f"{each}/") for each in owned)
 
-    def _is_earlier(self, found: Place) -> bool:
+    def _is_earlier(self, found: OccupiedLocation) -> bool:
         return found.kind is Kind.EARLIER and found.owner == self.existing
 
-    def _ask(self, found: Sequence[Place]) -> None:
+    def _ask(self, found: Sequence[OccupiedLocation]) -> None:
         """Find out which released places are empty, and from which namespaces the caller may take."""
         for each in found:
             if each.kind is Kind.RELEASED:
@@ -138,7 +138,7 @@ class Claim:
             self._allowed.add(namespace)
         return namespace in self._allowed
 
-    def _judge(self, found: Sequence[Place], *, is_waiting_blocked: bool) -> None:
+    def _judge(self, found: Sequence[OccupiedLocation], *, is_waiting_blocked: bool) -> None:
         going = {each.location for each in found if self._is_going(each, is_waiting_blocked=is_waiting_blocked)}
         staying = [each for each in found if each.kind is not Kind.RELEASED or each.location not in going]
         if any(self._is_anothers(each, found) for each in staying) or not self._may_lie_in(found):
@@ -151,13 +151,13 @@ class Claim:
                 f"At {self.location} the files of a dropped table are still being removed", retry_after_s=1
             )
 
-    def _is_going(self, each: Place, *, is_waiting_blocked: bool) -> bool:
+    def _is_going(self, each: OccupiedLocation, *, is_waiting_blocked: bool) -> bool:
         """Its files are removed: one that still waits can be taken back, at this very place."""
         if each.kind is Kind.WAITING:
             return is_waiting_blocked or each.location != self.location
         return each.kind is Kind.PURGE
 
-    def _is_anothers(self, each: Place, found: Sequence[Place]) -> bool:
+    def _is_anothers(self, each: OccupiedLocation, found: Sequence[OccupiedLocation]) -> bool:
         match each.kind:
             case Kind.OBJECT:
                 return True
@@ -171,35 +171,35 @@ class Claim:
                 return f"{each.location}/".startswith(f"{self.location}/")
         return False
 
-    def _comes_back(self, released: Place, found: Sequence[Place]) -> bool:
+    def _comes_back(self, released: OccupiedLocation, found: Sequence[OccupiedLocation]) -> bool:
         """The caller may have back what was released, as the object that it was: all of its places or none."""
         return released.owner in self._returning(found)
 
-    def _returning(self, found: Sequence[Place]) -> list[UUID]:
+    def _returning(self, found: Sequence[OccupiedLocation]) -> list[UUID]:
         here = (each for each in found if each.kind is Kind.RELEASED and each.location == self.location)
         return [each.owner for each in here if self.brings_files and each.owner and each.namespace in self._allowed]
 
-    def _may_lie_in(self, found: Sequence[Place]) -> bool:
+    def _may_lie_in(self, found: Sequence[OccupiedLocation]) -> bool:
         """The innermost namespace's folder around the place is that of its own namespace, or of one around that."""
         folder = self._folder(found)
         is_allowed = folder is None or folder in self.lineage or folder in self._allowed
         return is_allowed or bool(self._returning(found)) or self._is_its_own(found)
 
-    def _folder(self, found: Sequence[Place]) -> UUID | None:
+    def _folder(self, found: Sequence[OccupiedLocation]) -> UUID | None:
         """The namespace whose folder is the innermost around the place; its own one of those that share a folder."""
         around = [each for each in found if each.kind is Kind.NAMESPACE and each.location != self.location]
         around.sort(key=lambda each: (len(each.location), each.namespace in self.lineage))
         return around[-1].namespace if around else None
 
-    def _take_over(self, found: Sequence[Place], identifier: UUID) -> None:
+    def _take_over(self, found: Sequence[OccupiedLocation], identifier: UUID) -> None:
         if returning := self._returning(found):
-            for location in place.of_owners(self.warehouse.id, returning):
+            for location in occupied_locations.of_owners(self.warehouse.id, returning):
                 take_back(location)
-            place.hand_over(self.warehouse.id, returning, to=identifier, but=self.location)
+            occupied_locations.hand_over(self.warehouse.id, returning, to=identifier, but=self.location)
         kept = {Kind.STAGED, Kind.RELEASED}
         over = [each.location for each in found if each.kind in kept and each.owner not in returning]
         if over or returning:
-            place.forget(self.warehouse.id, [*over, self.location])
+            occupied_locations.forget(self.warehouse.id, [*over, self.location])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -216,13 +216,13 @@ class NamespaceClaim(Claim):
         self.hold()
         self._judge(self._found(), is_waiting_blocked=True)
 
-    def _found(self) -> list[Place]:
+    def _found(self) -> list[OccupiedLocation]:
         """What was released below it, or is being removed there, is not touched by it."""
         gone = {Kind.RELEASED, Kind.PURGE, Kind.WAITING}
         found = Claim._found(self)  # noqa: SLF001 a class with slots cannot say super()
         return [each for each in found if each.kind not in gone or not each.location.startswith(f"{self.location}/")]
 
-    def _is_mine(self, found: Place) -> bool:  # noqa: ARG002
+    def _is_mine(self, found: OccupiedLocation) -> bool:  # noqa: ARG002
         return False
 
 

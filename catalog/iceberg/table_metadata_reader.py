@@ -6,12 +6,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Raw
 
-from catalog.iceberg import schemas, sort_orders, specs, wire
-from catalog.iceberg.draft import MAIN, NEWEST_FORMAT, ROW_LINEAGE_SINCE, SnapshotRef, TableDraft
-from catalog.iceberg.files import open_file
-from catalog.iceberg.finish import check_log_times
+from catalog.iceberg import partition_specs, schemas, sort_orders, wire
+from catalog.iceberg.metadata_builder import check_log_times
+from catalog.iceberg.metadata_file_decoding import open_file
 from catalog.iceberg.snapshot_updates import SnapshotDocument
-from catalog.iceberg.statistics import PartitionStatisticsFile, StatisticsFile
+from catalog.iceberg.statistics_updates import PartitionStatisticsFile, StatisticsFile
+from catalog.iceberg.table_draft import MAIN, NEWEST_FORMAT, ROW_LINEAGE_SINCE, SnapshotRef, TableDraft
 from catalog.iceberg.table_updates import EncryptedKey, check_uuid, clean_location
 from catalog.iceberg.wire import Int32, Int64, Members, Wire
 from lakewarden.errors import ValidationFailed
@@ -133,13 +133,13 @@ def _fill_v1(found: Members, document: TableDocument) -> None:
         if document.partition_spec is None:
             raise ValidationFailed("partition-specs or partition-spec must exist in format v1")
         fields = wire.dump({"fields": document.partition_spec})
-        sent = specs.read(fields, "partition-spec").fields
-        ids = [each.field_id or position for position, each in enumerate(sent, specs.FIRST_FIELD_ID)]
-        found["partition-specs"] = wire.dump([specs.with_ids(fields, 0, ids, "partition-spec")])
+        sent = partition_specs.read(fields, "partition-spec").fields
+        ids = [each.field_id or position for position, each in enumerate(sent, partition_specs.FIRST_FIELD_ID)]
+        found["partition-specs"] = wire.dump([partition_specs.with_ids(fields, 0, ids, "partition-spec")])
         found["default-spec-id"] = Raw(b"0")
     if document.last_partition_id is None:
-        stored = (specs.read(each, "partition-specs") for each in wire.items(found["partition-specs"], "it"))
-        highest = max((each.last_field_id for each in stored), default=specs.LAST_ID_OF_UNPARTITIONED)
+        stored = (partition_specs.read(each, "partition-specs") for each in wire.items(found["partition-specs"], "it"))
+        highest = max((each.last_field_id for each in stored), default=partition_specs.LAST_ID_OF_UNPARTITIONED)
         found["last-partition-id"] = wire.dump(highest)
     if document.sort_orders is None:
         found["sort-orders"] = Raw(b'[{"order-id":0,"fields":[]}]')
@@ -148,7 +148,9 @@ def _fill_v1(found: Members, document: TableDocument) -> None:
 
 def _check_layout(draft: TableDraft) -> None:
     _check_ids(draft, "schemas", lambda raw: schemas.read(raw, "schemas").schema_id, "current-schema-id")
-    _check_ids(draft, "partition-specs", lambda raw: specs.read(raw, "partition-specs").spec_id, "default-spec-id")
+    _check_ids(
+        draft, "partition-specs", lambda raw: partition_specs.read(raw, "partition-specs").spec_id, "default-spec-id"
+    )
     _check_ids(
         draft,
         "sort-orders",

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
-from catalog.iceberg.draft import TableDraft
+from catalog.iceberg.table_draft import TableDraft
 from catalog.iceberg.wire import Int32, Int64, Wire
 
 STATISTICS: Final = "statistics"

@@ -7,7 +7,7 @@ from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
 # importing expire is what makes its tasks known to the worker
-from catalog.services import metrics, staging, warehouse_statistics
+from catalog.services import metrics, staged_creations, warehouse_statistics
 from catalog.services.deletion import expire  # noqa: F401
 from lakewarden import config
 from lakewarden.idempotency import records
@@ -41,7 +41,7 @@ def forget_idempotency_keys(timestamp: int) -> int:  # noqa: ARG001 the schedule
 def end_staged_creations(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
     """Runs every ten minutes; returns how many staged creations were past their time."""
     close_old_connections()
-    return staging.end_expired()
+    return staged_creations.end_expired()
 
 
 @app.periodic(cron="58 * * * *")

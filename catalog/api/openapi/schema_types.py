@@ -4,20 +4,20 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from catalog.api import shapes, transactions
+from catalog.api import multi_table_commit, wire_types
 from catalog.iceberg import (
-    creation,
-    draft,
-    layout_updates,
-    reading,
+    partition_and_sort_updates,
+    partition_specs,
     ref_updates,
     requirements,
     schema_updates,
     schemas,
     snapshot_updates,
     sort_orders,
-    specs,
-    statistics,
+    statistics_updates,
+    table_creation,
+    table_draft,
+    table_metadata_reader,
     table_updates,
     types,
     view_draft,
@@ -64,14 +64,14 @@ class Credentials(msgspec.Struct, rename="kebab"):
 
 
 class LoadedTable(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
-    metadata: reading.TableDocument
+    metadata: table_metadata_reader.TableDocument
     config: dict[str, str]
     metadata_location: str | None = None
 
 
 class CommittedTable(msgspec.Struct, rename="kebab"):
     metadata_location: str
-    metadata: reading.TableDocument
+    metadata: table_metadata_reader.TableDocument
 
 
 class LoadedView(msgspec.Struct, rename="kebab"):
@@ -85,18 +85,18 @@ NAMES: Final[dict[type, str]] = {
     Error: "Error",
     TokenError: "TokenError",
     TokenRequest: "TokenRequest",
-    shapes.CatalogConfig: "CatalogConfig",
-    shapes.CreateNamespace: "CreateNamespace",
-    shapes.NamespaceDetails: "NamespaceDetails",
-    shapes.NamespaceList: "NamespaceList",
-    shapes.UpdateProperties: "UpdateProperties",
+    wire_types.CatalogConfig: "CatalogConfig",
+    wire_types.CreateNamespace: "CreateNamespace",
+    wire_types.NamespaceDetails: "NamespaceDetails",
+    wire_types.NamespaceList: "NamespaceList",
+    wire_types.UpdateProperties: "UpdateProperties",
     ChangedProperties: "ChangedProperties",
-    shapes.Identifier: "Identifier",
-    shapes.IdentifierList: "IdentifierList",
-    shapes.Rename: "Rename",
-    shapes.Register: "RegisterTable",
-    shapes.RegisterView: "RegisterView",
-    shapes.MetricsReport: "MetricsReport",
+    wire_types.Identifier: "Identifier",
+    wire_types.IdentifierList: "IdentifierList",
+    wire_types.Rename: "Rename",
+    wire_types.Register: "RegisterTable",
+    wire_types.RegisterView: "RegisterView",
+    wire_types.MetricsReport: "MetricsReport",
     StorageCredential: "StorageCredential",
     Credentials: "Credentials",
     LoadedTable: "LoadedTable",
@@ -104,25 +104,25 @@ NAMES: Final[dict[type, str]] = {
     LoadedView: "LoadedView",
     tables.CommitTable: "CommitTable",
     view_services.CommitView: "CommitView",
-    transactions.TableChange: "TableChange",
-    transactions.CommitTransaction: "CommitTransaction",
-    reading.TableDocument: "TableMetadata",
-    reading.LogEntry: "SnapshotLogEntry",
-    reading.FileEntry: "MetadataLogEntry",
+    multi_table_commit.TableChange: "TableChange",
+    multi_table_commit.CommitTransaction: "CommitTransaction",
+    table_metadata_reader.TableDocument: "TableMetadata",
+    table_metadata_reader.LogEntry: "SnapshotLogEntry",
+    table_metadata_reader.FileEntry: "MetadataLogEntry",
     schemas.SchemaDocument: "Schema",
     types.StructType: "StructType",
     types.ListType: "ListType",
     types.MapType: "MapType",
     types.NestedField: "StructField",
-    specs.SpecDocument: "PartitionSpec",
-    specs.FieldDocument: "PartitionField",
+    partition_specs.SpecDocument: "PartitionSpec",
+    partition_specs.FieldDocument: "PartitionField",
     sort_orders.OrderDocument: "SortOrder",
     sort_orders.FieldDocument: "SortField",
     snapshot_updates.SnapshotDocument: "Snapshot",
-    draft.SnapshotRef: "SnapshotReference",
-    statistics.StatisticsFile: "StatisticsFile",
-    statistics.BlobMetadata: "BlobMetadata",
-    statistics.PartitionStatisticsFile: "PartitionStatisticsFile",
+    table_draft.SnapshotRef: "SnapshotReference",
+    statistics_updates.StatisticsFile: "StatisticsFile",
+    statistics_updates.BlobMetadata: "BlobMetadata",
+    statistics_updates.PartitionStatisticsFile: "PartitionStatisticsFile",
     table_updates.EncryptedKey: "EncryptedKey",
     views.ViewDocument: "ViewMetadata",
     views.HistoryDocument: "ViewHistoryEntry",
@@ -132,7 +132,7 @@ NAMES: Final[dict[type, str]] = {
 """Components by the type that they are made from."""
 
 READ_TWICE: Final[dict[str, tuple[type, type]]] = {
-    "CreateTable": (tables.CreateTable, creation.CreateTable),
+    "CreateTable": (tables.CreateTable, table_creation.CreateTable),
     "CreateView": (view_services.CreateView, views.CreateView),
 }
 """Bodies of which the catalog reads one part and the engine another."""
@@ -143,11 +143,11 @@ TABLE_UPDATES: Final[dict[str, type[wire.Wire]]] = {
     "add-schema": schema_updates.AddSchema,
     "set-current-schema": schema_updates.SetCurrentSchema,
     "remove-schemas": schema_updates.RemoveSchemas,
-    "add-spec": layout_updates.AddSpec,
-    "set-default-spec": layout_updates.SetDefaultSpec,
-    "remove-partition-specs": layout_updates.RemovePartitionSpecs,
-    "add-sort-order": layout_updates.AddSortOrder,
-    "set-default-sort-order": layout_updates.SetDefaultSortOrder,
+    "add-spec": partition_and_sort_updates.AddSpec,
+    "set-default-spec": partition_and_sort_updates.SetDefaultSpec,
+    "remove-partition-specs": partition_and_sort_updates.RemovePartitionSpecs,
+    "add-sort-order": partition_and_sort_updates.AddSortOrder,
+    "set-default-sort-order": partition_and_sort_updates.SetDefaultSortOrder,
     "add-snapshot": snapshot_updates.AddSnapshot,
     "set-snapshot-ref": ref_updates.SetSnapshotRef,
     "remove-snapshots": snapshot_updates.RemoveSnapshots,
@@ -155,10 +155,10 @@ TABLE_UPDATES: Final[dict[str, type[wire.Wire]]] = {
     "set-location": table_updates.SetLocation,
     "set-properties": table_updates.SetProperties,
     "remove-properties": table_updates.RemoveProperties,
-    "set-statistics": statistics.SetStatistics,
-    "remove-statistics": statistics.RemoveStatistics,
-    "set-partition-statistics": statistics.SetPartitionStatistics,
-    "remove-partition-statistics": statistics.RemovePartitionStatistics,
+    "set-statistics": statistics_updates.SetStatistics,
+    "remove-statistics": statistics_updates.RemoveStatistics,
+    "set-partition-statistics": statistics_updates.SetPartitionStatistics,
+    "remove-partition-statistics": statistics_updates.RemovePartitionStatistics,
     "add-encryption-key": table_updates.AddEncryptionKey,
     "remove-encryption-key": table_updates.RemoveEncryptionKey,
 }

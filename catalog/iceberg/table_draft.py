@@ -1,6 +1,6 @@
 """A table as one commit changes it: members stay raw until an update opens them.
 
-`updates.py` applies the updates of a commit to a draft, `finish.py` makes the new document of it.
+`updates.py` applies the updates of a commit to a draft, `metadata_builder.py` makes the new document of it.
 """
 
 from functools import cached_property
@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
+from catalog.iceberg.partition_specs import PartitionSpec
+from catalog.iceberg.partition_specs import read as read_spec
 from catalog.iceberg.schemas import Schema
 from catalog.iceberg.schemas import read as read_schema
 from catalog.iceberg.snapshots import Snapshots
 from catalog.iceberg.sort_orders import SortOrder
 from catalog.iceberg.sort_orders import read as read_order
-from catalog.iceberg.specs import PartitionSpec
-from catalog.iceberg.specs import read as read_spec
 from catalog.iceberg.wire import Members, Wire
 from lakewarden.errors import InvalidArgument
 

@@ -5,11 +5,11 @@ from itertools import count
 from msgspec import Raw
 
 from catalog.iceberg import wire
-from catalog.iceberg.rewriting import WithoutNullDefaults
+from catalog.iceberg.schema_rewriting import WithoutNullDefaults
 from catalog.iceberg.wire import Members
 
 
-class FreshIds(WithoutNullDefaults):
+class FreshFieldIds(WithoutNullDefaults):
     """Renumbers one schema from 1. `of` maps the ids that were sent to the new ones."""
 
     def __init__(self) -> None:

@@ -3,9 +3,9 @@
 import logging
 from uuid import UUID
 
-from catalog.models import Namespace, place
+from catalog.models import Namespace, occupied_locations
 from catalog.services import locations
-from catalog.services.claims import Claim
+from catalog.services.location_claims import Claim
 from lakewarden import config
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import Conflict, LakewardenError, NoSuchNamespace
@@ -34,20 +34,20 @@ def end_expired() -> int:
     Where files lie the place stays reserved, as that of a table that left the catalog with its files.
     """
     ended = 0
-    for each in place.expired(limit=_AT_ONCE):
+    for each in occupied_locations.expired(limit=_AT_ONCE):
         try:
             is_empty = locations.is_empty(Warehouse.objects.get(id=each.warehouse), each.location)
         except LakewardenError as error:
             logger.warning("It cannot be seen what lies at %s: %s", each.location, error)
             is_empty = False
-        place.end_staged(each.warehouse, each.location, is_empty=is_empty)
+        occupied_locations.end_staged(each.warehouse, each.location, is_empty=is_empty)
         ended += 1
     return ended
 
 
 def _insert(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
     limits = config.current().catalog
-    is_reserved = place.stage(
+    is_reserved = occupied_locations.stage(
         namespace.target.warehouse_id,
         claim.location,
         uuid=uuid,

@@ -10,7 +10,7 @@ from catalog.documents import Document
 CAPACITY_BYTES = 64 * 1024 * 1024
 
 
-class RecentDocuments:
+class DocumentCache:
     """Bounded by the bytes of its documents; shared by all threads of a process."""
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
@@ -47,4 +47,4 @@ class RecentDocuments:
                 self._size -= len(dropped.content)
 
 
-RECENT = RecentDocuments()
+DOCUMENT_CACHE = DocumentCache()

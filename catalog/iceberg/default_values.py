@@ -6,7 +6,7 @@ from datetime import date, time
 from typing import Any, Final
 from uuid import UUID
 
-from catalog.iceberg.primitives import Primitive, primitive
+from catalog.iceberg.primitive_types import Primitive, primitive
 from catalog.iceberg.types import AnyType, ListType, MapType, StructType, kind_of
 from lakewarden.errors import InvalidArgument
 

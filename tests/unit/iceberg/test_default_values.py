@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from catalog.iceberg import defaults
+from catalog.iceberg import default_values
 from catalog.iceberg.types import AnyType, ListType, MapType, NestedField, StructType
 from lakewarden.errors import InvalidArgument
 
@@ -43,7 +43,7 @@ ZONED, PLAIN = "2026-11-21T10:00:00.123456+00:00", "2026-11-21T10:00:00.123456"
 )
 def test_a_default_must_be_of_its_type(type_: AnyType, good: list[Any], wrong: list[Any]) -> None:
     for value in good:
-        defaults.check(value, type_, "write-default of n")
+        default_values.check(value, type_, "write-default of n")
     for value in wrong:
         with pytest.raises(InvalidArgument, match=r"Cannot parse .* to a .* value"):
-            defaults.check(value, type_, "write-default of n")
+            default_values.check(value, type_, "write-default of n")

@@ -4,12 +4,12 @@ import msgspec
 from django.http import HttpResponse
 
 from catalog import access
-from catalog.api.replay import CatalogMutation
-from catalog.api.shapes import Identifier
+from catalog.api.idempotent_replay import CatalogMutation
 from catalog.api.tables import table_ref
-from catalog.services import commit_limits, tables, transactions
+from catalog.api.wire_types import Identifier
+from catalog.services import commit_limits, multi_table_commit, tables
+from catalog.services.multi_table_commit import TableCommit, TableCreation
 from catalog.services.tables import CommitTable
-from catalog.services.transactions import TableCommit, TableCreation
 from lakewarden.authz.actions import NamespaceAction, TableAction
 from lakewarden.errors import BadRequest
 from lakewarden.http.request import ApiRequest
@@ -44,7 +44,7 @@ class TransactionEndpoint(CatalogMutation):
                 creations.append(TableCreation(into, ref.name, body))
             else:
                 commits.append(TableCommit(access.table(request.context, ref, TableAction.COMMIT), body))
-        transactions.commit(commits, creations)
+        multi_table_commit.commit(commits, creations)
         return no_content()
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from catalog.iceberg import files
+from catalog.iceberg import metadata_file_decoding
 from catalog.iceberg.tables import TableMetadata
 from lakewarden.errors import ValidationFailed
 from tests.unit.iceberg.documents import FIELDS, LOCATION, NOW, UUID, Document, appended, commit, create, document, ref
@@ -158,7 +158,7 @@ def test_read_file_refuses_what_is_no_document(text: bytes, message: str) -> Non
 
 def test_read_file_unpacks_no_more_of_a_gzip_bomb_than_it_says() -> None:
     bomb = gzip.compress(b" " * 100_000, mtime=0)
-    assert files.length(bomb) == 100_000
-    assert files.length(b"{}") == 2
+    assert metadata_file_decoding.length(bomb) == 100_000
+    assert metadata_file_decoding.length(b"{}") == 2
     with pytest.raises(ValidationFailed, match="is longer than it says"):
         TableMetadata.read_file(bomb[:-4] + b"\x0a\x00\x00\x00")

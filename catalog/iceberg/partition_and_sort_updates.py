@@ -4,8 +4,8 @@ from itertools import count
 
 from msgspec import Raw
 
-from catalog.iceberg import sort_orders, specs
-from catalog.iceberg.draft import LAST_ADDED, TableDraft
+from catalog.iceberg import partition_specs, sort_orders
+from catalog.iceberg.table_draft import LAST_ADDED, TableDraft
 from catalog.iceberg.wire import Int32, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
@@ -35,19 +35,19 @@ def add_spec(draft: TableDraft, update: AddSpec) -> None:
 
     A field without an id gets the one that its source and transform had before, or the next free one.
     """
-    sent = specs.read(update.spec, "spec")
+    sent = partition_specs.read(update.spec, "spec")
     schema = draft.current_schema()
-    specs.check_names(sent, schema)
-    specs.check_sources(sent, schema)
+    partition_specs.check_names(sent, schema)
+    partition_specs.check_sources(sent, schema)
     spec_id = _same_or_next_spec_id(draft, sent)
     if spec_id in draft.specs:
         draft.last_added_spec = spec_id if draft.last_added_spec in draft.added_specs else None
         return
     field_ids = _field_ids(draft, sent)
-    raw = specs.with_ids(update.spec, spec_id, field_ids, "spec")
-    spec = specs.read(raw, "spec")
-    if draft.format_version < specs.FIRST_VERSION_WITH_FREE_IDS:
-        specs.check_sequential(spec)
+    raw = partition_specs.with_ids(update.spec, spec_id, field_ids, "spec")
+    spec = partition_specs.read(raw, "spec")
+    if draft.format_version < partition_specs.FIRST_VERSION_WITH_FREE_IDS:
+        partition_specs.check_sequential(spec)
     draft.put("last-partition-id", max(draft.long("last-partition-id"), spec.last_field_id))
     draft.entries("partition-specs").append(raw)
     draft.specs[spec_id] = spec
@@ -56,7 +56,7 @@ def add_spec(draft: TableDraft, update: AddSpec) -> None:
     draft.changed = True
 
 
-def _same_or_next_spec_id(draft: TableDraft, spec: specs.PartitionSpec) -> int:
+def _same_or_next_spec_id(draft: TableDraft, spec: partition_specs.PartitionSpec) -> int:
     next_id = 0
     for spec_id, known in draft.specs.items():
         if known.shape == spec.shape:
@@ -65,7 +65,7 @@ def _same_or_next_spec_id(draft: TableDraft, spec: specs.PartitionSpec) -> int:
     return next_id
 
 
-def _field_ids(draft: TableDraft, spec: specs.PartitionSpec) -> list[int]:
+def _field_ids(draft: TableDraft, spec: partition_specs.PartitionSpec) -> list[int]:
     """The sent ids, and for fields without one an id that no other field of the table means."""
     known = {
         (each.source_id, each.transform.text): each.field_id

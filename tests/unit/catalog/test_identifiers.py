@@ -1,8 +1,8 @@
 import pytest
 
+from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models.namespace import path_key
 from catalog.models.tabular import around
-from catalog.refs import NamespaceRef, TabularRef
 
 
 @pytest.mark.parametrize(
@@ -10,11 +10,11 @@ from catalog.refs import NamespaceRef, TabularRef
     [("a", ("a",)), ("a\x1fb", ("a", "b")), ("a.b\x1fc d", ("a.b", "c d")), ("", ("",)), ("a\x1f", ("a", ""))],
 )
 def test_a_namespace_is_split_at_the_separator_alone(text: str, path: tuple[str, ...]) -> None:
-    assert NamespaceRef.parse("w", text) == NamespaceRef("w", path)
+    assert NamespaceIdentifier.parse("w", text) == NamespaceIdentifier("w", path)
 
 
 def test_references_read_as_people_write_them() -> None:
-    assert str(TabularRef.parse("w", "a\x1fb", "t")) == "a.b.t"
+    assert str(TabularIdentifier.parse("w", "a\x1fb", "t")) == "a.b.t"
 
 
 def test_paths_that_differ_in_case_or_composition_have_one_key() -> None:

@@ -29,7 +29,7 @@ class Kind(StrEnum):
     WAITING = "waiting"  # as PURGE, for a grace in which it can be taken back
 
 
-class Place(NamedTuple):
+class OccupiedLocation(NamedTuple):
     """`owner` is the object's id (of a staged one: its uuid), `namespace` where it is or was, `by` who staged it.
 
     Of a released one, `at` is the time from which on nothing is its own.
@@ -48,11 +48,11 @@ class Released(NamedTuple):
     location: str
 
 
-def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[Place]:
+def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[OccupiedLocation]:
     """What lies at, in or around `location`, except the present place of the object `but`; at most so many of each."""
     below = {"from": location + "/", "to": location + chr(ord("/") + 1)}
     told = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **below}
-    return [Place(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, told)]
+    return [OccupiedLocation(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, told)]
 
 
 def stage(

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.rendering import render_stored
-from catalog.api.shapes import namespace_body
+from catalog.api.wire_types import namespace_body
 from catalog.services.pointer import load
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.http.repeatable import RepeatableEndpoint

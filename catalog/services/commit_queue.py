@@ -1,7 +1,7 @@
-"""One commit at a time for each table in this process: who waits here loses no race and writes no file in vain.
+"""Lets this process commit to each table one at a time, so that its commits do not race and write files for nothing.
 
-Other processes are not seen; the compare-and-swap in the database decides. When the one whose turn it is stands still
-(somebody else holds the row), at most half of the server's threads wait behind it: the others serve everybody else.
+Other processes are not coordinated here: the compare-and-swap in the database decides. When the current commit makes no
+progress (another session holds the row), at most half of the server's threads wait behind it, and the rest stay free.
 """
 
 import time
@@ -23,7 +23,7 @@ class _Turn:
         self.taken_at = time.monotonic()
 
 
-class Turns:
+class CommitQueue:
     def __init__(self) -> None:
         self._turns: dict[UUID, _Turn] = {}
         self._guard = Lock()
@@ -61,4 +61,4 @@ def _took(turn: _Turn) -> bool:
     return False
 
 
-TURNS = Turns()
+COMMIT_QUEUE = CommitQueue()
