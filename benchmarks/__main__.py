@@ -15,7 +15,7 @@ from benchmarks.options import Options, parse
 from benchmarks.runner import Bench, run_all
 from benchmarks.scenarios.catalogue import chosen
 from benchmarks.target import Target
-from lakewarden.embedded.signals import interrupting
+from standalone.signals import interrupting
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from benchmarks.load.requests import Endpoint
 from benchmarks.machine import processes
 from benchmarks.machine.parts import Parts
 from benchmarks.target import Target
-from lakewarden.embedded.process import ManagedProcess
+from standalone.process import ManagedProcess
 
 _SOURCE = Path(__file__).parent / "yardstick"
 _START_S = 30.0

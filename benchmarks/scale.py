@@ -16,8 +16,8 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.machine.processes import cpu_ns, stat_of
-from lakewarden.embedded.postgres import EmbeddedPostgres
 from lakewarden.prepared_statements import Parameters
+from standalone.postgres import EmbeddedPostgres
 
 WAREHOUSE = uuid.UUID(int=1)
 FILL = """

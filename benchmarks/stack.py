@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.failures import BenchmarkError
-from lakewarden.embedded.commands import lakewarden_command
-from lakewarden.embedded.process import ManagedProcess
+from standalone.commands import lakewarden_command
+from standalone.process import ManagedProcess
 
 _START_S = 300.0
 _STOP_S = 60.0

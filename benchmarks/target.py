@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from benchmarks.load.requests import Endpoint
 from benchmarks.machine.parts import Parts
 from benchmarks.rest_client import RestClient, TokenSource
-from lakewarden.embedded.ready import read_ready_file
+from standalone.ready import read_ready_file
 
 _FILE = "file://"
 

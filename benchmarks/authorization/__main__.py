@@ -9,8 +9,8 @@ from benchmarks.authorization import decisions, lists, routes
 from benchmarks.authorization.installation import API_TOKEN, API_URL, BACKENDS, Installation
 from benchmarks.authorization.server import Timed, in_process
 from benchmarks.failures import BenchmarkError
-from lakewarden.embedded.signals import interrupting
 from lakewarden.errors import LakewardenError
+from standalone.signals import interrupting
 
 BUDGET_MS = 50
 _EPILOG = f"""

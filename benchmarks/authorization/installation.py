@@ -15,8 +15,8 @@ import urllib3
 
 from benchmarks.failures import BenchmarkError
 from benchmarks.machine import processes
-from lakewarden.embedded.postgres import EmbeddedPostgres
 from lakewarden.errors import Unavailable
+from standalone.postgres import EmbeddedPostgres
 
 API_URL = "LAKEWARDEN__OPENFGA__API_URL"
 API_TOKEN = "LAKEWARDEN__OPENFGA__API_TOKEN"  # noqa: S105 a variable's name

@@ -210,8 +210,8 @@ def doctor(*, as_json: bool) -> None:
 )
 def issuer(*, port: int, state_dir: Path) -> None:
     """Run the development OIDC issuer. Refuses outside LAKEWARDEN__MODE=development."""
-    from lakewarden.authn.dev_issuer.refusal import StartRefused
-    from lakewarden.authn.dev_issuer.server import run
+    from standalone.issuer.refusal import StartRefused
+    from standalone.issuer.server import run
 
     try:
         run(port, state_dir, mode=_configured().mode)
@@ -253,8 +253,8 @@ def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse:
     PostgreSQL, an OIDC issuer, the server and the worker are started from what is installed with Lakewarden; a
     warehouse, an administrator and an engine's credentials are there when it is ready.
     """
-    from lakewarden.embedded.dev import run
-    from lakewarden.embedded.options import DevOptions
+    from standalone.dev import run
+    from standalone.options import DevOptions
 
     sys.exit(run(DevOptions(data_dir=data_dir, port=port, ready_file=ready_file, warehouse=warehouse)))
 
@@ -267,8 +267,8 @@ def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse:
 )
 def demo(*, port: int | None, data_dir: Path, exit_after: bool, result: Path | None) -> None:
     """Show the product at work: `dev`, and a Spark job that loads and changes a year of real flights through it."""
-    from lakewarden.embedded.demo import run
-    from lakewarden.embedded.options import DevOptions
+    from standalone.demo import run
+    from standalone.options import DevOptions
 
     sys.exit(run(DevOptions(data_dir=data_dir, port=port), exit_after=exit_after, result=result))
 
@@ -287,7 +287,7 @@ def spark_sql(*, ready_file: Path, arguments: tuple[str, ...]) -> None:
 
     ARGUMENTS go to spark-sql as they are, e.g. -e "SHOW NAMESPACES".
     """
-    from lakewarden.embedded.demo import shell
+    from standalone.demo import shell
 
     sys.exit(shell(ready_file, arguments))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from lakewarden.embedded import dev, stack
-from lakewarden.embedded.options import DevOptions
+from standalone import dev, stack
+from standalone.options import DevOptions
 
 WAREHOUSE = Path("/tmp")
 

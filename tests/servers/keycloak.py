@@ -21,11 +21,11 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from lakewarden.embedded.ports import HOST, free_port
-from lakewarden.embedded.process import ManagedProcess
 from pipeline.spark.errors import JavaNotFound
 from pipeline.spark.jars import cache_folder
 from pipeline.spark.java import find_java
+from standalone.ports import HOST, free_port
+from standalone.process import ManagedProcess
 from tests.servers import staging
 
 VERSION = "26.7.3"

@@ -25,8 +25,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lakewarden.embedded.ports import HOST, free_ports
-from lakewarden.embedded.process import ManagedProcess
+from standalone.ports import HOST, free_ports
+from standalone.process import ManagedProcess
 from tests.servers.go_programs import GoProgram, pinned_version, provide
 
 _MODULE = "kubernetes"

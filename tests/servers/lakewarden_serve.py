@@ -15,10 +15,10 @@ from itertools import count
 from pathlib import Path
 
 from lakewarden.config import PREFIX
-from lakewarden.embedded.commands import lakewarden_command
-from lakewarden.embedded.ports import HOST
-from lakewarden.embedded.process import ManagedProcess
-from lakewarden.embedded.web_server import start_web_server
+from standalone.commands import lakewarden_command
+from standalone.ports import HOST
+from standalone.process import ManagedProcess
+from standalone.web_server import start_web_server
 from tests.servers import postgres
 
 _numbers = count(1)

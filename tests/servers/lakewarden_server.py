@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakewarden.embedded.process import ManagedProcess
-from lakewarden.embedded.ready import ReadyInfo, read_ready_file
+from standalone.process import ManagedProcess
+from standalone.ready import ReadyInfo, read_ready_file
 
 DEV = (sys.executable, "-m", "lakewarden.cli", "dev")
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import urllib3
 
-from lakewarden.embedded.ports import HOST, free_ports
-from lakewarden.embedded.process import ManagedProcess
+from standalone.ports import HOST, free_ports
+from standalone.process import ManagedProcess
 from tests.servers.go_programs import GoProgram, provide
 
 OPENFGA: Final = GoProgram("openfga", "openfga", "github.com/openfga/openfga/cmd/openfga")

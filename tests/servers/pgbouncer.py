@@ -18,9 +18,9 @@ from urllib.parse import unquote, urlsplit
 
 import psycopg
 
-from lakewarden.embedded import ports
-from lakewarden.embedded.ports import HOST
-from lakewarden.embedded.process import ManagedProcess
+from standalone import ports
+from standalone.ports import HOST
+from standalone.process import ManagedProcess
 
 Mode = Literal["session", "transaction", "statement"]
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg import sql
 
-from lakewarden.embedded.postgres import EmbeddedPostgres
+from standalone.postgres import EmbeddedPostgres
 
 VARIABLE = "LAKEWARDEN_TEST_POSTGRES"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakewarden.embedded.ports import HOST
+from standalone.ports import HOST
 
 _CHUNK = 65536
 

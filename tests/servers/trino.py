@@ -18,9 +18,9 @@ from typing import Any
 
 import urllib3
 
-from lakewarden.embedded.ports import HOST, free_port
-from lakewarden.embedded.process import ManagedProcess
 from pipeline.spark.jars import cache_folder
+from standalone.ports import HOST, free_port
+from standalone.process import ManagedProcess
 from tests.servers import staging
 
 VERSION = "476"

@@ -8,7 +8,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakewarden.embedded.signals import interrupting
+from standalone.signals import interrupting
 from tests.soak.faults import KINDS
 from tests.soak.run import Options, soak
 

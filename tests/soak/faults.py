@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakewarden.embedded.errors import EmbeddedError
-from lakewarden.embedded.process import ManagedProcess
+from standalone.errors import EmbeddedError
+from standalone.process import ManagedProcess
 from tests.servers.lakewarden_serve import LakewardenServer
 from tests.soak.freezing import freeze_lock_holder
 from tests.soak.mending import Mend, Unmended

@@ -9,7 +9,7 @@ from threading import Event
 
 import urllib3
 
-from lakewarden.embedded.ports import HOST
+from standalone.ports import HOST
 from tests.soak.mending import Mend, Unmended
 from tests.soak.stack import Stack
 

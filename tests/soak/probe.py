@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from lakewarden.embedded.ports import HOST
+from standalone.ports import HOST
 from tests.integration.replicas.pair import SCHEMA, Person
 from tests.soak.book import Warehouse
 

@@ -6,7 +6,7 @@ Frozen (SIGSTOP) it is a network that delivers nothing; killed, one that cuts ev
 import asyncio
 import sys
 
-from lakewarden.embedded.ports import HOST
+from standalone.ports import HOST
 
 _CHUNK = 1 << 16
 

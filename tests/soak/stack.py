@@ -15,13 +15,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from lakewarden.authn.dev_issuer.clients import Client, Clients
-from lakewarden.authn.dev_issuer.state import StateDir
-from lakewarden.embedded import ports
-from lakewarden.embedded.commands import AUDIENCE, lakewarden_command
-from lakewarden.embedded.errors import EmbeddedError
-from lakewarden.embedded.postgres import EmbeddedPostgres
-from lakewarden.embedded.process import ManagedProcess
+from standalone import ports
+from standalone.commands import AUDIENCE, lakewarden_command
+from standalone.errors import EmbeddedError
+from standalone.issuer.clients import Client, Clients
+from standalone.issuer.state import StateDir
+from standalone.postgres import EmbeddedPostgres
+from standalone.process import ManagedProcess
 from tests.integration.authn.conftest import run_issuer
 from tests.integration.replicas.pair import Person, signed_in_as
 from tests.servers.lakewarden_serve import LakewardenServer

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from lakewarden.embedded.provisioning import ENGINE_PRIVILEGES, ManagementClient
-from lakewarden.embedded.ready import ReadyWarehouse
 from pipeline.spark.catalogs import RestCatalog
 from pipeline.spark.session import session
+from standalone.provisioning import ENGINE_PRIVILEGES, ManagementClient
+from standalone.ready import ReadyWarehouse
 from tests.identity.keycloak.caller import Caller
 from tests.identity.keycloak.sign_in import tokens_by_code
 from tests.servers import keycloak as keycloak_server

@@ -1,6 +1,6 @@
 """Programs with tokens of their own (client credentials), as the server sees them for the first time."""
 
-from lakewarden.embedded.ready import ReadyWarehouse
+from standalone.ready import ReadyWarehouse
 from tests.identity.keycloak.caller import Caller, claims_of
 from tests.identity.keycloak.conftest import CallerOf
 from tests.servers.keycloak import Realm

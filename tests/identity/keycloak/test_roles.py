@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lakewarden.embedded.ready import ReadyWarehouse
+from standalone.ready import ReadyWarehouse
 from tests.identity.keycloak.caller import Caller, claims_of
 from tests.identity.keycloak.conftest import CallerOf
 from tests.identity.keycloak.sign_in import tokens_by_code

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
 from tests.integration.authn.conftest import RunningIssuer, run_issuer
 from tests.servers import kubernetes, lakewarden_serve
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount

@@ -10,7 +10,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ForbiddenError, RESTError
 
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
 from tests.identity.kubernetes.conftest import NAMESPACE, user_of
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount
 from tests.servers.lakewarden_serve import LakewardenServer

@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
 from tests.identity.kubernetes.conftest import NAMESPACE, NewAccount, user_of
 from tests.integration.authn.conftest import RunningIssuer
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
 from tests.identity.kubernetes.conftest import RECHECK_AFTER_S, NewAccount, timed_whoami, whoami, without_api_server
 from tests.integration.authn.conftest import RunningIssuer
 from tests.servers.kubernetes import KubernetesCluster

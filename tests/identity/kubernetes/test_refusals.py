@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
 from tests.identity.kubernetes.conftest import whoami
 from tests.integration.authn.conftest import RunningIssuer
 from tests.servers.kubernetes import ISSUER, KubernetesCluster, ServiceAccount

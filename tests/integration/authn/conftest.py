@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from lakewarden.authn.dev_issuer import seed
-from lakewarden.authn.dev_issuer.seed import DevIdentities
+from standalone.issuer import seed
+from standalone.issuer.seed import DevIdentities
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def run_issuer(state_dir: Path, *, port: int | None = None, token_lifetime_s: in
     identities = seed.prepare(state_dir)
     port = port or free_port()
     log = state_dir.parent / f"issuer-{port}.log"
-    command = [sys.executable, "-W", "error", "-m", "lakewarden.authn.dev_issuer", "--port", str(port)]
+    command = [sys.executable, "-W", "error", "-m", "standalone.issuer", "--port", str(port)]
     command += ["--state-dir", str(state_dir), "--token-lifetime", str(token_lifetime_s)]
     with log.open("ab") as output:
         process = subprocess.Popen(

@@ -8,7 +8,7 @@ import requests
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from lakewarden.authn.dev_issuer.seed import DEVICE_CODE_GRANT
+from standalone.issuer.seed import DEVICE_CODE_GRANT
 from tests.integration.authn.conftest import Browser, RunningIssuer
 
 

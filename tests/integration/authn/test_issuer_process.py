@@ -13,8 +13,8 @@ import pytest
 import requests
 from authlib.oidc.discovery import OpenIDProviderMetadata, get_well_known_url
 
-from lakewarden.authn.dev_issuer import seed, server
-from lakewarden.authn.dev_issuer.refusal import StartRefused
+from standalone.issuer import seed, server
+from standalone.issuer.refusal import StartRefused
 from tests.integration.authn.conftest import RunningIssuer, run_issuer
 
 
@@ -84,7 +84,7 @@ def test_many_clients_at_once_are_served(issuer: RunningIssuer) -> None:
 
 def start_and_fail(state_dir: Path, *, port: int = 0, mode: str | None) -> str:
     environment = {name: value for name, value in os.environ.items() if name != server.MODE_SETTING}
-    command = [sys.executable, "-m", "lakewarden.authn.dev_issuer", "--port", str(port), "--state-dir", str(state_dir)]
+    command = [sys.executable, "-m", "standalone.issuer", "--port", str(port), "--state-dir", str(state_dir)]
     ended = subprocess.run(
         command,
         env=environment | ({} if mode is None else {server.MODE_SETTING: mode}),

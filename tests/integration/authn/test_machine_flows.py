@@ -8,7 +8,7 @@ from authlib.integrations.requests_client import OAuth2Session
 from joserfc import jws, jwt
 from joserfc.jwk import KeySet
 
-from lakewarden.authn.dev_issuer.seed import TOKEN_EXCHANGE_GRANT
+from standalone.issuer.seed import TOKEN_EXCHANGE_GRANT
 from tests.integration.authn.conftest import RunningIssuer, run_issuer
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"

@@ -8,8 +8,8 @@ from authlib.integrations.requests_client import OAuth2Session
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from lakewarden.authn.dev_issuer.seed import TOKEN_EXCHANGE_GRANT
-from lakewarden.authn.dev_issuer.state import StateDir
+from standalone.issuer.seed import TOKEN_EXCHANGE_GRANT
+from standalone.issuer.state import StateDir
 from tests.integration.authn.conftest import Browser, RunningIssuer, redirect_parameters
 
 REDIRECT = "http://127.0.0.1:45678/console/callback"

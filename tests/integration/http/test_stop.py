@@ -13,7 +13,7 @@ import pytest
 import requests
 import urllib3
 
-from lakewarden.embedded.commands import AUDIENCE, lakewarden_command
+from standalone.commands import AUDIENCE, lakewarden_command
 from tests.integration.authn.conftest import RunningIssuer, run_issuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 

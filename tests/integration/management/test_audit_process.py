@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from lakewarden.config import PREFIX
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
 from tests.integration.authn.conftest import RunningIssuer, run_issuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 

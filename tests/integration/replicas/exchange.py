@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from lakewarden.embedded.ports import HOST
+from standalone.ports import HOST
 
 # the server closes what was idle for five seconds: earlier, so that no request meets the end of its connection
 _IDLE_S = 3.0

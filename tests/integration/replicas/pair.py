@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import requests
 
-from lakewarden.authn.dev_issuer.clients import Client, Clients
-from lakewarden.authn.dev_issuer.state import StateDir
-from lakewarden.embedded.commands import AUDIENCE
+from standalone.commands import AUDIENCE
+from standalone.issuer.clients import Client, Clients
+from standalone.issuer.state import StateDir
 from tests.integration.authn.conftest import RunningIssuer
 from tests.integration.replicas.exchange import Answer, Call, Exchange
 from tests.servers.lakewarden_serve import LakewardenServer, prepared

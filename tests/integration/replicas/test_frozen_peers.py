@@ -17,10 +17,10 @@ import pytest
 
 from lakewarden.config import PREFIX
 from lakewarden.doctor import backlog
-from lakewarden.embedded import ports
-from lakewarden.embedded.commands import lakewarden_command
-from lakewarden.embedded.errors import EmbeddedError
-from lakewarden.embedded.process import ManagedProcess
+from standalone import ports
+from standalone.commands import lakewarden_command
+from standalone.errors import EmbeddedError
+from standalone.process import ManagedProcess
 from tests.integration.authn.conftest import run_issuer
 from tests.integration.catalog.conftest import local
 from tests.integration.replicas.exchange import Answer, Call

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateWorker
 
-from lakewarden.embedded import ports
+from standalone import ports
 from tests.integration.tasks.workers import wait_for, worker
 from tests.servers.silent_proxy import silent_proxy
 

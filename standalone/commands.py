@@ -1,0 +1,54 @@
+"""How the process tree starts Lakewarden's own commands, and the configuration that it gives them."""
+
+import os
+import sys
+from pathlib import Path
+
+from standalone import ports
+
+AUDIENCE = "lakewarden"
+_PREFIX = "LAKEWARDEN__"
+_OURS = (
+    "MODE",
+    "SERVER__HOST",
+    "SERVER__PORT",
+    "SERVER__BASE_URI",
+    "DATABASE__",
+    "OPENID__",
+    "STORAGE__LOCAL_ROOTS",
+)
+
+
+def lakewarden_command(*arguments: str) -> list[str]:
+    """The command line of `lakewarden <arguments>` in this very Python environment."""
+    return [sys.executable, "-m", "lakewarden.cli", *arguments]
+
+
+def environment(
+    *,
+    database_url: str | None = None,
+    issuer: str | None = None,
+    port: int | None = None,
+    local_root: Path | None = None,
+) -> dict[str, str]:
+    """The environment of a Lakewarden command: the caller's with our settings; what is None is left out.
+
+    The caller can set more (a log level), but what the tree depends on is never his.
+    """
+    ours = {
+        "MODE": "development",
+        "SERVER__HOST": ports.HOST,
+        "SERVER__PORT": None if port is None else str(port),
+        "DATABASE__URL": database_url,
+        "OPENID__OIDC__ISSUER": issuer,
+        "OPENID__OIDC__AUDIENCE": issuer and AUDIENCE,
+        "STORAGE__LOCAL_ROOTS": None if local_root is None else str(local_root),
+    }
+    kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
+    settings = {_PREFIX + name: value for name, value in ours.items() if value is not None}
+    # a log that is read after a crash must not lack its last lines
+    return kept | settings | {"PYTHONUNBUFFERED": "1"}
+
+
+def _is_ours(name: str) -> bool:
+    return name.upper().startswith(tuple(_PREFIX + ours for ours in _OURS))

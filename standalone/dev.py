@@ -1,0 +1,42 @@
+"""`lakewarden dev`: the development stack in the foreground, for a person or an outside program."""
+
+import signal
+import sys
+from collections.abc import Callable
+
+from standalone.errors import EmbeddedError
+from standalone.options import DevOptions
+from standalone.ready import ReadyInfo
+from standalone.signals import interrupting
+from standalone.stack import DevelopmentStack
+
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+def run(options: DevOptions, *, make: Callable[[DevOptions], DevelopmentStack] = DevelopmentStack) -> int:
+    """Serve until TERM or Ctrl-C, and return the exit code; `make` builds the stack.
+
+    0 after serving, 1 after a sentence on stderr, 130 when told to stop before it was ready.
+    """
+    try:
+        with interrupting(), make(options) as stack:
+            info = stack.start()
+            options.progress.write(_summary(info, options))
+            options.progress.flush()
+            stack.wait()
+    except EmbeddedError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def _summary(info: ReadyInfo, options: DevOptions) -> str:
+    return (
+        "Ready. Ctrl-C stops everything.\n"
+        f"  catalog      {info.catalog_uri}  (warehouse {info.warehouse.name})\n"
+        f"  console      {info.console_uri}\n"
+        f"  tokens       {info.token_endpoint}\n"
+        f"  credentials  {options.ready_path}\n"
+    )
