@@ -27,6 +27,7 @@ from lakewarden.http.callers import Asking, Callers  # noqa: E402 after setup
 from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E402 after setup
 from lakewarden.http.fair_threads import FairThreads  # noqa: E402 after setup
 from lakewarden.http.observation import note_unauthenticated  # noqa: E402 after setup
+from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
 from lakewarden.http.queries import RUNNING  # noqa: E402 after setup
 from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
@@ -42,6 +43,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _settings = config.current().server
 _share = _settings.caller_share_percent
 _cors = Cors(_settings.cors_origins)
+_proxies = TrustedProxies(_settings.trusted_proxies)
 _bridge = Bridge()
 _bodies = Shares(_settings.bodies_in_flight_bytes, percent=_share)
 _unread = Unread(Shares(_settings.max_sending_bytes, percent=_share))
@@ -101,7 +103,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         await send({"type": "websocket.close", "code": 1000})
         return
-    request = _Request.of(scope, receive)
+    request = _Request.of(_proxies.heard(scope), receive)
     try:
         answer = await _answer(request)
     except ConnectionAbortedError:

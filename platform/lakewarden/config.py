@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -67,6 +68,18 @@ def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
 Origins = Annotated[Names, AfterValidator(_origins)]
 
 
+def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        try:
+            ip_network(value, strict=False)
+        except ValueError:
+            raise ValueError(f"{value!r} is not an address or a network, for example 10.0.0.7 or 10.0.0.0/8") from None
+    return values
+
+
+Networks = Annotated[Names, AfterValidator(_networks)]
+
+
 class ServerConfig(Section):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8181, ge=0, le=65535, description="Port to listen on.")
@@ -74,8 +87,10 @@ class ServerConfig(Section):
     base_uri: str | None = Field(
         None, description="Address that clients reach the server by, if not the request's own."
     )
-    use_forwarded_headers: bool = Field(
-        default=True, description="Believe `x-forwarded-host`, `-proto`, `-port` and `-prefix` of a proxy in front."
+    trusted_proxies: Networks = Field(
+        (),
+        description="Addresses and networks (`10.0.0.0/8`) of proxies in front, whose `x-forwarded-for`, `-host`, "
+        "`-proto`, `-port` and `-prefix` are believed; without them, and from anybody else, these headers are ignored.",
     )
     enable_default_project: bool = Field(
         default=True,

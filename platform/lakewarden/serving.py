@@ -54,6 +54,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # `http.proxies` does it
                 timeout_keep_alive=settings.keep_alive_timeout_s,
             )
         )

@@ -16,7 +16,7 @@ _PATIENCE_S: Final = 0.25
 
 
 class FairShare:
-    """Thread-safe. Without an address (`source` empty) there is no limit; behind a proxy all have the proxy's."""
+    """Thread-safe. Without an address (`source` empty) there is no limit."""
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()

@@ -131,14 +131,14 @@ def base_uri(request: HttpRequest) -> str:
 def base_uri_of(scheme: str, header: Callable[[str], str | None]) -> str:
     """The address that the client reached us by, without a trailing slash.
 
-    It is the configured one, else what a proxy says (`x-forwarded-host`, `-proto`, `-port`, `-prefix`; a proxy that
+    It is the configured one, else what a trusted proxy says (`x-forwarded-host`, `-proto`, `-port`, `-prefix`; one that
     does not say `-proto` is taken to speak https), else the request's own. Raises BadRequest when nothing names a host.
     """
     settings = config.current().server
     if settings.base_uri:
         return settings.base_uri.rstrip("/")
     host, prefix = header("host"), ""
-    if settings.use_forwarded_headers and (forwarded := _first(header("x-forwarded-host"))):
+    if forwarded := _first(header("x-forwarded-host")):  # of others `http.proxies` has taken it out
         host, scheme = forwarded, _first(header("x-forwarded-proto")) or "https"
         prefix = _first(header("x-forwarded-prefix")).strip("/")
         port = _first(header("x-forwarded-port"))

@@ -26,7 +26,7 @@ GO_ON = threading.Event()
 
 
 async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Reads the body; answers ok, or much, or after a while."""
+    """Reads the body; answers ok, or much, or after a while, or who asked."""
     while (await receive()).get("more_body"):
         pass
     if scope["path"] == "/slow":
@@ -34,6 +34,8 @@ async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["path"] == "/health/held":
         await asyncio.to_thread(GO_ON.wait)
     content = b"x" * LARGE if scope["path"] == "/large" else b"ok"
+    if scope["path"] == "/whoami":
+        content = f"{scope['scheme']} {scope['client'][0]}".encode()
     await send(
         {
             "type": "http.response.start",
@@ -108,6 +110,13 @@ def error_of(answer: bytes) -> tuple[int, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"connection: close" in head
     return int(head.split(b" ")[1]), json.loads(body)["error"]["type"]
+
+
+def test_the_protocol_believes_nobody_who_says_where_they_come_from(address: tuple[str, int]) -> None:
+    with connected(address) as connection:
+        told = "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nConnection: close"
+        connection.sendall(f"GET /whoami HTTP/1.1\r\nHost: a\r\n{told}\r\n\r\n".encode())
+        assert received(connection).endswith(b"\r\n\r\nhttp 127.0.0.1")
 
 
 def test_a_head_that_grows_past_the_limit_is_refused_and_the_connection_closed(address: tuple[str, int]) -> None:

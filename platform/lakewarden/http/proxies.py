@@ -1,0 +1,54 @@
+"""Believes what proxies in front say of a request (`x-forwarded-…`), if they are trusted; called by asgi.py."""
+
+from collections.abc import Iterable, MutableMapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any, Final
+
+from lakewarden.networks import Address, address_of
+
+_TOLD: Final = b"x-forwarded-"
+_FOR: Final = b"x-forwarded-for"
+_PROTO: Final = b"x-forwarded-proto"
+
+Scope = MutableMapping[str, Any]
+
+
+class TrustedProxies:
+    """`networks` are addresses or networks (CIDR) that only proxies send from."""
+
+    def __init__(self, networks: Iterable[str]) -> None:
+        self._networks: list[IPv4Network | IPv6Network] = [ip_network(each, strict=False) for each in networks]
+
+    def heard(self, scope: Scope) -> Scope:
+        """The request as its client sent it to the outermost trusted proxy; what others say is taken out of it."""
+        headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
+        if not any(name.startswith(_TOLD) for name, _ in headers):
+            return scope
+        peer = address_of((scope.get("client") or ("", 0))[0])
+        if peer is None or not self._trusts(peer):
+            return {**scope, "headers": [each for each in headers if not each[0].startswith(_TOLD)]}
+        client = self._client(peer, b",".join(value for name, value in headers if name == _FOR))
+        schemes = [value.partition(b",")[0].strip() for name, value in headers if name == _PROTO]
+        scheme = "https" if schemes == [b"https"] else scope.get("scheme", "http")
+        return {**scope, "client": (str(client), 0), "scheme": scheme}
+
+    def _client(self, peer: Address, told: bytes) -> Address:
+        """Each proxy adds behind the others whom it was called by: all behind the last untrusted one is believed."""
+        client = peer
+        for each in reversed(told.decode("latin-1").split(",")):
+            found = address_of(_without_port(each.strip()))
+            if found is None:
+                break
+            client = found
+            if not self._trusts(found):
+                break
+        return client
+
+    def _trusts(self, address: Address) -> bool:
+        return any(address in each for each in self._networks)
+
+
+def _without_port(text: str) -> str:
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0] if text.count(":") == 1 else text
