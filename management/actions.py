@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from lakewarden.authz.actions import ObjectType, RoleAction, UserAction
 from management import identities
 from management.api import ManagementView
-from management.shapes import Shape
+from management.base_serializers import Shape
 from permissions import privileges
 from permissions.privileges import Asked, Rights
 from tenants import access

@@ -16,8 +16,8 @@ from lakewarden.http.errors import render_error
 from lakewarden.http.request import ApiRequest, request_id
 from lakewarden.http.responses import compress
 from lakewarden.paging import Page
-from management import repeating
-from management.shapes import Body
+from management import idempotent_requests
+from management.base_serializers import Body
 from tenants import access
 
 B = TypeVar("B", bound=Body)
@@ -34,7 +34,7 @@ class ManagementView(APIView):
 
     A request's life: request id → the path's parts decoded → authentication → the method (parse, `access`, a service
     verb, render) → errors rendered → compression. Errors of every kind are the same shape as the catalog's. A mutation
-    with an `Idempotency-Key` goes through `repeating`.
+    with an `Idempotency-Key` goes through `idempotent_requests`.
     """
 
     # browsers' preflight and DRF's self-description are not served
@@ -59,7 +59,7 @@ class ManagementView(APIView):
         super().initial(request, *args, **kwargs)
         # DRF has no public name for Django's own request
         self.call = ApiRequest.of(request._request, self.identifier)  # noqa: SLF001
-        if self.call.method in repeating.MUTATING and repeating.HEADER in self.call.headers:
+        if self.call.method in idempotent_requests.MUTATING and idempotent_requests.HEADER in self.call.headers:
             self._repeatable(self.call.method.lower())
         begin_request()
 
@@ -73,7 +73,7 @@ class ManagementView(APIView):
                 response: Response = method(self, request, *args, **kwargs)
                 return response
 
-            return repeating.once(self.call, run)
+            return idempotent_requests.once(self.call, run)
 
         setattr(self, name, handler)
 

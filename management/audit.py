@@ -14,8 +14,8 @@ from lakewarden.audit.search import Wanted
 from lakewarden.authz.actions import ProjectAction, ServerAction
 from lakewarden.errors import BadRequest
 from management.api import ManagementView
-from management.pages import PAGE_PARAMETERS, token_of
-from management.shapes import Shape
+from management.base_serializers import Shape
+from management.pagination import PAGE_PARAMETERS, token_of
 from tenants import access
 
 LONGEST = 1000  # characters of a filter

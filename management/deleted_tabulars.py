@@ -18,7 +18,7 @@ from lakewarden.authz.actions import NamespaceAction, TableAction, ViewAction, W
 from lakewarden.errors import BadRequest
 from lakewarden.paging import next_token
 from management.api import ManagementView
-from management.shapes import Body, Kebab, Shape
+from management.base_serializers import Body, Kebab, Shape
 from tenants import access
 
 MAX_TARGETS = 100

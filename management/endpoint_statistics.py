@@ -16,10 +16,10 @@ from rest_framework.response import Response
 from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest, NoSuchWarehouse
 from lakewarden.paging import Page, next_token
-from lakewarden.usage import records
-from lakewarden.usage.records import CalledEndpoint, Wanted
+from lakewarden.usage import call_statistics
+from lakewarden.usage.call_statistics import CalledEndpoint, Wanted
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from tenants import access
 
 DAY = timedelta(days=1)
@@ -84,7 +84,7 @@ class Window:
     """The hours that begin in [end - interval, end)."""
 
     def __init__(self, end: datetime, interval: timedelta) -> None:
-        if not records.HOUR <= interval <= timedelta(days=LONGEST):
+        if not call_statistics.HOUR <= interval <= timedelta(days=LONGEST):
             raise BadRequest(f"range-specifier.interval: from one hour (PT1H) to {LONGEST} days (P{LONGEST}D) can be")
         if not _FIRST <= end <= _LAST:
             raise BadRequest(f"range-specifier.end: {end.isoformat()} is not between the years 2000 and 2200")
@@ -128,7 +128,7 @@ class EndpointStatistics(ManagementView):
         window = Window.parse(body.get("range_specifier"))
         project_id, warehouse = self._wanted(WarehouseFilterBody.parse(body.get("warehouse")))
         wanted = Wanted(window.end - window.interval, window.end, warehouse, body.get("status_codes", ()))
-        return Response(EndpointStatisticsShape.of(_answer(records.hourly(project_id, wanted), window)))
+        return Response(EndpointStatisticsShape.of(_answer(call_statistics.hourly(project_id, wanted), window)))
 
     def _wanted(self, body: WarehouseFilterBody) -> tuple[str, UUID | Literal["all", "unmapped"]]:
         """The project and the filter, authorized. Raises BadRequest, NoSuchProject, NoSuchWarehouse, Forbidden."""

@@ -17,10 +17,10 @@ from lakewarden.context import PrincipalId
 from lakewarden.errors import BadRequest
 from management import identities
 from management.api import ManagementView
+from management.base_serializers import Shape
 from management.grantable import GRANTABLES, ROLE, Grantable
 from management.grants import PrincipalField, plain_principal
-from management.pages import PAGE_PARAMETERS, token_of
-from management.shapes import Shape
+from management.pagination import PAGE_PARAMETERS, token_of
 from permissions import explanations, privileges
 from permissions.explanations import Reader, Told
 from permissions.privileges import Identity

@@ -16,9 +16,9 @@ from lakewarden.context import ROLE_PREFIX, PrincipalId, role_principal
 from lakewarden.errors import BadRequest
 from management import identities
 from management.api import ManagementView
+from management.base_serializers import Body, Shape
 from management.grantable import GRANTABLES, Grantable
-from management.pages import token_of
-from management.shapes import Body, Shape
+from management.pagination import token_of
 from permissions import grants
 from permissions.grants import GrantEntry
 from permissions.privileges import Identity

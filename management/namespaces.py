@@ -11,7 +11,7 @@ from catalog.identifiers import NamespaceIdentifier
 from catalog.services import namespace_moves, protection
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 
 _NAMES = serializers.CharField(trim_whitespace=False, allow_blank=True)
 

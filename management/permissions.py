@@ -12,9 +12,9 @@ from lakewarden.authz.actions import ObjectType, RoleAction
 from lakewarden.authz.model import GRANTABLE, may_grant
 from lakewarden.context import PrincipalId
 from management.api import ManagementView
+from management.base_serializers import Body, Shape
 from management.grantable import GRANTABLES, NAMESPACE_BY_ID, ROLE, Grantable
 from management.grants import named_principal, named_privilege, note_foreign_roles, plain_principal
-from management.shapes import Body, Shape
 from permissions import grants, privileges, role_assignments
 from permissions.grants import GrantEntry
 from permissions.role_assignments import Difference

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from lakewarden.authz.actions import ProjectAction, ServerAction
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from tenants import access
 from tenants.services import projects
 

@@ -14,9 +14,9 @@ from lakewarden.authz.actions import RoleAction
 from lakewarden.context import PrincipalId, RequestContext, role_principal
 from lakewarden.errors import BadRequest, NoSuchRoute
 from management.api import ManagementView
-from management.pages import PAGE_PARAMETERS, token_of
+from management.base_serializers import Body, Shape
+from management.pagination import PAGE_PARAMETERS, token_of
 from management.roles import RoleListShape
-from management.shapes import Body, Shape
 from tenants import access
 from tenants.services import role_members, users
 

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from lakewarden.authz.actions import ProjectAction
 from management.api import ManagementView
+from management.base_serializers import Body, Kebab, Shape
 from management.role_members import MemberField, parse_members
-from management.shapes import Body, Kebab, Shape
 from tenants import access
 from tenants.services import role_members, role_provisioning, roles
 from tenants.services.role_provisioning import WantedRole

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from lakewarden.authz.actions import ProjectAction, RoleAction
 from lakewarden.errors import BadRequest
 from management.api import ManagementView
-from management.pages import PAGE_PARAMETERS, text_filter, token_of
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
+from management.pagination import PAGE_PARAMETERS, text_filter, token_of
 from tenants import access
 from tenants.models import Role
 from tenants.services import roles

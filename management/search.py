@@ -8,8 +8,8 @@ from rest_framework.response import Response
 
 from lakewarden.authz.actions import ProjectAction, ServerAction
 from management.api import ManagementView
+from management.base_serializers import Body, Shape
 from management.roles import RoleShape
-from management.shapes import Body, Shape
 from tenants import access
 from tenants.models import User
 from tenants.services import principal_search

@@ -12,7 +12,7 @@ from lakewarden import __version__, config
 from lakewarden.errors import BadRequest
 from lakewarden.tasks.queues import QUEUES
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from tenants.models import User
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import servers

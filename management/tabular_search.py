@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from catalog.services import search
 from lakewarden.authz.actions import WarehouseAction
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from tenants import access
 
 

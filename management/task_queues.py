@@ -14,7 +14,7 @@ from lakewarden.tasks import queue_settings, queues
 from lakewarden.tasks.queues import Queue
 from lakewarden.tasks.scope import Scope
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from tenants import access
 
 

@@ -17,7 +17,7 @@ from lakewarden.tasks.listing import AttemptInfo, Filter, Status, TaskInfo
 from lakewarden.tasks.queues import present_name
 from lakewarden.tasks.scope import Scope
 from management.api import DEFAULT_PAGE_SIZE, ManagementView
-from management.shapes import Body, Kebab, Shape
+from management.base_serializers import Body, Kebab, Shape
 from tenants import access
 
 MAX_FILTER = 100

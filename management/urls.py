@@ -5,13 +5,13 @@ from django.urls import include, path
 from management import (
     actions,
     audit,
-    checks,
+    batch_checks,
     deleted_tabulars,
     endpoint_statistics,
     explanations,
     grants,
     namespaces,
-    openapi,
+    openapi_document,
     permissions,
     projects,
     role_members,
@@ -33,9 +33,9 @@ from management import (
 routes = [
     *actions.routes,
     *audit.routes,
-    *checks.routes,
+    *batch_checks.routes,
     *endpoint_statistics.routes,
-    *openapi.routes,
+    *openapi_document.routes,
     *server.routes,
     *users.routes,
     *role_provisioning.routes,  # before `role/<id>`

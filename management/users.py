@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from lakewarden.authz.actions import ProjectAction, ServerAction, UserAction
 from lakewarden.context import Actor
 from management.api import ManagementView
-from management.pages import PAGE_PARAMETERS, text_filter, token_of
+from management.base_serializers import Body, Shape
+from management.pagination import PAGE_PARAMETERS, text_filter, token_of
 from management.roles import RoleListShape
-from management.shapes import Body, Shape
 from tenants import access
 from tenants.models import User
 from tenants.services import role_members, user_removal, users

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from lakewarden.http.errors import error_body
-from management.shapes import Shape
+from management.base_serializers import Shape
 from tenants.services.validation_report import Check, CheckName, CheckStatus, Report
 
 

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from lakewarden.authz.actions import WarehouseAction
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from management.warehouses import WarehouseShape, delete_profile
 from tenants import access
 from tenants.models import Warehouse

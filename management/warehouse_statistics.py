@@ -10,7 +10,7 @@ from catalog.services import warehouse_statistics
 from lakewarden.authz.actions import WarehouseAction
 from lakewarden.paging import Page, next_token
 from management.api import ManagementView
-from management.shapes import Shape
+from management.base_serializers import Shape
 from tenants import access
 
 _NAMES = {"page_token": "pageToken", "page_size": "pageSize"}

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from catalog.services import warehouse_storage
 from lakewarden.authz.actions import WarehouseAction
 from management.api import ManagementView
-from management.shapes import Body
+from management.base_serializers import Body
 from management.warehouse_reports import ReportShape, told
 from management.warehouses import WarehouseShape
 from tenants import access

@@ -14,7 +14,7 @@ from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page, next_token
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from management.warehouse_reports import ReportShape, told
 from tenants import access
 from tenants.models import Warehouse

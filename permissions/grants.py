@@ -10,10 +10,10 @@ from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import GRANTABLE, Privilege, may_grant
 from lakewarden.context import ROLE_PREFIX, PrincipalId
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFound
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import fetch
-from lakewarden.transactions import changing
 from tenants.models import Project, Server
 from tenants.services import projects, user_removal
 
@@ -120,7 +120,7 @@ def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry], kind: Ob
 def _hold_all(
     chain: Sequence[ObjectRef], writes: Sequence[GrantEntry] = (), deletes: Sequence[GrantEntry] = ()
 ) -> None:
-    """All rows that a change of the object's grants stands on, in everybody's order (see `lakewarden.transactions`)."""
+    """All rows that a change of the object's grants stands on, in everybody's order (see `db_transaction`)."""
     kind, project_id = chain[-1].type, chain[1].id if len(chain) > 1 else None
     if kind is not ObjectType.PROJECT:
         _hold(chain)

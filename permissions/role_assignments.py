@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lakewarden.authz.interface import Granted
 from lakewarden.context import PrincipalId
-from lakewarden.transactions import changing
+from lakewarden.db_transaction import changing
 from permissions import grants
 from permissions.grants import GrantEntry
 from tenants.models import Role

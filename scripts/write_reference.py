@@ -38,9 +38,9 @@ def management_api() -> str:
     """The OpenAPI document of the management API. Raises IncompleteDocument that lists what the code does not say."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
     django.setup()
-    from management import openapi  # noqa: PLC0415 it needs Django's settings
+    from management import openapi_document  # noqa: PLC0415 it needs Django's settings
 
-    return as_yaml(openapi.document())
+    return as_yaml(openapi_document.document())
 
 
 def catalog_api() -> str:

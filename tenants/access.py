@@ -14,7 +14,7 @@ from lakewarden.authz.actions import (
     WarehouseAction,
 )
 from lakewarden.authz.authorize import authorize, held
-from lakewarden.authz.decisions import PRINCIPALS, Epoch
+from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, Subject, T
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.model import Privilege, is_allowed, wording
@@ -218,10 +218,10 @@ def _everywhere(context: RequestContext) -> tuple[PrincipalId, ...]:
 def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, ...]:
     """The caller and all roles that he has in a project, for lists that show what he has a right on."""
     epoch, caller = Epoch(project.id, project.authz_epoch), context.actor.caller
-    known = PRINCIPALS.find(caller, project.id, epoch)
+    known = CALLER_PRINCIPALS.find(caller, project.id, epoch)
     if known is None:
         known = tuple(backends.authorizer().principals(subject_of_caller(context, project.id)))
-        PRINCIPALS.keep(caller, project.id, epoch, known)
+        CALLER_PRINCIPALS.keep(caller, project.id, epoch, known)
     return known
 
 

@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 from lakewarden import backends, config
 from lakewarden import settings as lakewarden_settings
 from lakewarden.authz.actions import ProjectAction
-from lakewarden.authz.decisions import KNOWN, PRINCIPALS
+from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId, RequestContext
@@ -80,8 +80,8 @@ def client(database: None, monkeypatch: pytest.MonkeyPatch) -> AsgiClient:
     stub = StubAuthenticator()
     monkeypatch.setattr(backends, "authenticator", lambda: stub)
     backends.authorizer.cache_clear()
-    KNOWN.clear()
-    PRINCIPALS.clear()
+    HELD_PRIVILEGES.clear()
+    CALLER_PRINCIPALS.clear()
     return AsgiClient()
 
 

@@ -12,7 +12,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes
-from lakewarden.idempotency.records import LIFETIME_ISO
+from lakewarden.idempotency.outcomes import LIFETIME_ISO
 from tenants import access
 from tenants.models import User
 from tenants.services import users

@@ -24,17 +24,17 @@ from catalog.models.namespace import path_key
 from catalog.services import hot_queries
 from catalog.services.document_cache import DOCUMENT_CACHE
 from lakewarden import backends, config
-from lakewarden.audit import decisions
-from lakewarden.audit.decisions import DECISIONS, Group
+from lakewarden.audit import decision_buffer
+from lakewarden.audit.decision_buffer import DECISIONS, Group
 from lakewarden.audit.entries import MAX_USER_AGENT
 from lakewarden.authz.actions import Action, NamespaceAction, ObjectType, TableAction, ViewAction, WarehouseAction
 from lakewarden.authz.authorize import deciding
-from lakewarden.authz.decisions import KNOWN, Epoch
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import Allowed, Caller, PrincipalId
 from lakewarden.errors import LakewardenError, Unavailable
 from lakewarden.hot.coalescer import Coalescer, Key, Row
-from lakewarden.hot.files import FILES
+from lakewarden.hot.file_checks import FILES
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
 from lakewarden.http import codings
 from lakewarden.http.request import assumed_role, base_uri_of, clean_request_id
@@ -42,8 +42,8 @@ from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip
 from lakewarden.memory import off_loop
 from lakewarden.names import match_key
 from lakewarden.paging import Page
-from lakewarden.sessions.bounded import SILENCE
-from lakewarden.usage.counts import COUNTS
+from lakewarden.postgres.bounded import SILENCE
+from lakewarden.usage.call_counter import COUNTS
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
@@ -222,7 +222,7 @@ def _counted(answer: Answer | None, request: HotRequest, asking: _Asking, wareho
     if answer is not None:
         label, project = _LABELS[asking.kind, request.method], asking.epoch.project_id
         COUNTS.add(label, answer[0], project_id=project, warehouse_id=warehouse_id)
-        if decisions.are_recorded():
+        if decision_buffer.are_recorded():
             _note_allowed(asking, request, answer)
     return answer
 
@@ -231,7 +231,7 @@ def _note_allowed(asking: _Asking, request: HotRequest, answer: Answer) -> None:
     (actor, _, role), (action, object_type) = asking.caller, _WORDS[asking.kind]
     key = (actor, role, action, object_type, asking.object_id)
     if not DECISIONS.again(key):
-        held = KNOWN.find(asking.caller, asking.object_id, asking.epoch) or frozenset()
+        held = HELD_PRIVILEGES.find(asking.caller, asking.object_id, asking.epoch) or frozenset()
         privileges = deciding(_NOTED[asking.kind], held)
         allowed = Allowed(action, object_type, asking.object_id, asking.epoch.project_id, privileges)
         user_agent = (request.header("user-agent") or "")[:MAX_USER_AGENT]
@@ -379,7 +379,7 @@ def _caller(request: HotRequest) -> Caller | None:
 
 def _may(asking: _Asking) -> bool:
     """Whether it is known that he may; an unknown decision is no."""
-    held = KNOWN.find(asking.caller, asking.object_id, asking.epoch)
+    held = HELD_PRIVILEGES.find(asking.caller, asking.object_id, asking.epoch)
     return held is not None and is_allowed(_ACTIONS[asking.kind], held)
 
 

@@ -12,7 +12,7 @@ from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.http.repeatable import RepeatableEndpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes, no_content
-from lakewarden.idempotency.records import Outcome
+from lakewarden.idempotency.outcomes import Outcome
 
 
 class CatalogMutation(RepeatableEndpoint):

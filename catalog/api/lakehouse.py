@@ -24,7 +24,7 @@ from lakewarden.errors import NoSuchWarehouse
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response
-from lakewarden.idempotency.records import LIFETIME_ISO
+from lakewarden.idempotency.outcomes import LIFETIME_ISO
 from lakewarden.paging import Page, next_token
 from tenants import access as tenants_access
 from tenants.models import User

@@ -18,7 +18,7 @@ from lakewarden.authz.interface import Granted
 from lakewarden.errors import BadRequest, NoSuchNamespace
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes, json_response, no_content
-from lakewarden.idempotency.records import Outcome
+from lakewarden.idempotency.outcomes import Outcome
 from lakewarden.paging import Page
 
 

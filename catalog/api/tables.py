@@ -20,7 +20,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes, no_content
-from lakewarden.idempotency.records import Outcome
+from lakewarden.idempotency.outcomes import Outcome
 from lakewarden.paging import Page
 
 

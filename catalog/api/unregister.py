@@ -11,7 +11,7 @@ from catalog.services import tables, tabulars
 from lakewarden.authz.actions import TableAction, WarehouseAction
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes
-from lakewarden.idempotency.records import Outcome
+from lakewarden.idempotency.outcomes import Outcome
 
 
 class UnregisterTableEndpoint(CatalogMutation):

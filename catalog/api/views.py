@@ -15,7 +15,7 @@ from catalog.services.views import CommitView, CreateView
 from lakewarden.authz.actions import NamespaceAction, ViewAction
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import no_content
-from lakewarden.idempotency.records import Outcome
+from lakewarden.idempotency.outcomes import Outcome
 from lakewarden.paging import Page
 
 

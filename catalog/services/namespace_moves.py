@@ -13,11 +13,11 @@ from catalog.models.namespace import KEY_SEPARATOR, MAX_PATH_BYTES, path_key
 from catalog.services.namespaces import check_path, lock_tree
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, Conflict, InvalidArgument, NoSuchNamespace
 from lakewarden.events.change_recording import Change, record
 from lakewarden.names import MAX_DEPTH, match_key
 from lakewarden.prepared_statements import fetch
-from lakewarden.transactions import changing
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
 

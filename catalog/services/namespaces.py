@@ -16,6 +16,7 @@ from catalog.services.location_claims import NamespaceClaim
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.db_transaction import changing
 from lakewarden.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -27,7 +28,6 @@ from lakewarden.ids import new_id
 from lakewarden.names import MAX_DEPTH, check_name, match_key
 from lakewarden.paging import Page
 from lakewarden.prepared_statements import fetch
-from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Warehouse
 

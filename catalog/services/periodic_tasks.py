@@ -10,7 +10,7 @@ from procrastinate.contrib.django import app
 from catalog.services import metrics, staged_creations, warehouse_statistics
 from catalog.services.deletion import expire  # noqa: F401
 from lakewarden import config
-from lakewarden.idempotency import records
+from lakewarden.idempotency import outcomes
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def forget_metrics_reports(timestamp: int) -> int:  # noqa: ARG001 the scheduler
 def forget_idempotency_keys(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
     """Runs every ten minutes; returns how many keys were past their lifetime."""
     close_old_connections()
-    return records.forget_expired()
+    return outcomes.forget_expired()
 
 
 @app.periodic(cron="*/10 * * * *")

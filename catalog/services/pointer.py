@@ -18,9 +18,9 @@ from lakewarden.authz.actions import TableAction, ViewAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Refused, RequestContext
+from lakewarden.db_transaction import after_commit, changing
 from lakewarden.errors import CommitFailed, Forbidden, LakewardenError, NoSuchTable, NoSuchView, NotFound
 from lakewarden.events.change_recording import Change, record
-from lakewarden.transactions import after_commit, changing
 
 OPTIMISTIC_ATTEMPTS = 3
 

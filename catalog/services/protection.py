@@ -13,9 +13,9 @@ from django.utils import timezone
 from catalog.models import Namespace, Tabular
 from catalog.services.pointer import gone
 from lakewarden.authz.interface import Granted
+from lakewarden.db_transaction import changing
 from lakewarden.errors import InvalidArgument, LakewardenError, NoSuchNamespace, Protected
 from lakewarden.events.change_recording import Change, record
-from lakewarden.transactions import changing
 
 MAX_REASON_LENGTH = 1000
 

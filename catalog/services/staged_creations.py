@@ -8,8 +8,8 @@ from catalog.services import locations
 from catalog.services.location_claims import Claim
 from lakewarden import config
 from lakewarden.authz.interface import Granted
+from lakewarden.db_transaction import changing
 from lakewarden.errors import Conflict, LakewardenError, NoSuchNamespace
-from lakewarden.transactions import changing
 from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)

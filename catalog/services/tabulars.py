@@ -25,13 +25,13 @@ from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Refused
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, Forbidden, InternalError, NoSuchNamespace, ValidationFailed
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
 from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
-from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Warehouse
 

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 from catalog.models import Namespace
 from catalog.services.deletion.drop_warehouse import ensure_nothing_pending
 from lakewarden.authz.interface import Granted
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, WarehouseNotEmpty
-from lakewarden.transactions import changing
 from tenants.models import Warehouse
 from tenants.services import warehouse_states, warehouse_validation, warehouses
 from tenants.services.validation_report import Report

@@ -28,15 +28,15 @@ from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E4
 from lakewarden.http.fair_threads import FairThreads  # noqa: E402 after setup
 from lakewarden.http.observation import note_unauthenticated  # noqa: E402 after setup
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
-from lakewarden.http.queries import RUNNING  # noqa: E402 after setup
 from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
+from lakewarden.http.running_queries import RUNNING  # noqa: E402 after setup
 from lakewarden.http.shares import Shares  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
-from lakewarden.usage import records  # noqa: E402 after setup
+from lakewarden.usage import call_statistics  # noqa: E402 after setup
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -205,7 +205,7 @@ def _preflight(request: _Request) -> Answer | None:
 async def _lifespan(receive: Receive, send: Send) -> None:
     recorder = Recorder(
         [
-            Chore("calls", config.current().usage.flush_interval_s, records.flush),
+            Chore("calls", config.current().usage.flush_interval_s, call_statistics.flush),
             Chore("refusals", 1, refusals.flush_due, finish=refusals.flush),
         ]
     )

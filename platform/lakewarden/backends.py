@@ -29,13 +29,13 @@ def authorizer() -> Authorizer:
 
 @cache
 def authenticator() -> Authenticator:
-    from lakewarden.authn import configured  # noqa: PLC0415 loaded by servers only
+    from lakewarden.authn import provider_settings  # noqa: PLC0415 loaded by servers only
     from lakewarden.authn.chain import AuthenticatorChain  # noqa: PLC0415
     from lakewarden.authn.kubernetes import service_accounts  # noqa: PLC0415
 
     settings = config.current()
     return AuthenticatorChain(
-        [configured.provider(name, provider) for name, provider in settings.openid.items()],
+        [provider_settings.provider(name, provider) for name, provider in settings.openid.items()],
         cluster=service_accounts(settings.kubernetes) if settings.kubernetes.enabled else None,
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lakewarden import __version__, config
-from lakewarden.sessions import limits
+from lakewarden.postgres import limits
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
 

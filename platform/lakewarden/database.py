@@ -12,7 +12,7 @@ from psycopg.errors import (
 )
 
 from lakewarden.errors import CommitStateUnknown, LakewardenError, Unavailable
-from lakewarden.sessions.bounded import Silent
+from lakewarden.postgres.bounded import Silent
 
 _TRANSACTION_TIMEOUT = "25P04"  # the driver has no class for it before PostgreSQL 17's
 

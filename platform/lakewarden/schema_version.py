@@ -13,8 +13,8 @@ from django.db.migrations.executor import MigrationExecutor
 from lakewarden import config
 from lakewarden.authz.ledger import change_log
 from lakewarden.errors import Unavailable
-from lakewarden.sessions import pooler
-from lakewarden.sessions.opening import accepts_connections
+from lakewarden.postgres import pooler
+from lakewarden.postgres.opening import accepts_connections
 
 _LOCK = 0x6C6B6D67  # advisory lock: two `lakewarden migrate` at once run one after the other
 _PAUSE_S: Final = 0.5

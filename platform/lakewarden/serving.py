@@ -14,7 +14,7 @@ import uvicorn
 from lakewarden.config import Config, ServerConfig
 from lakewarden.http import health
 from lakewarden.http.connection import SPARE, BoundedConnection
-from lakewarden.http.queries import RUNNING
+from lakewarden.http.running_queries import RUNNING
 from lakewarden.stop import Stop
 
 logger = logging.getLogger(__name__)

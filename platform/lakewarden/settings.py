@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from lakewarden import __version__, config
-from lakewarden.sessions.opening import network
+from lakewarden.postgres.opening import network
 
 
 def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
     url = urlsplit(settings.url.get_secret_value())
     options: dict[str, Any] = {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
-        "ENGINE": "lakewarden.sessions",
+        "ENGINE": "lakewarden.postgres",
         "NAME": unquote(url.path.lstrip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
@@ -70,7 +70,7 @@ TEMPLATES = [
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
 PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.periodic_tasks"]
 if _config.authorization.backend == "openfga":
-    PROCRASTINATE_IMPORT_PATHS.append("lakewarden.authz.openfga.upkeep")
+    PROCRASTINATE_IMPORT_PATHS.append("lakewarden.authz.openfga.periodic_tasks")
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
@@ -78,7 +78,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
-    "DEFAULT_SCHEMA_CLASS": "management.schema.ManagementSchema",
+    "DEFAULT_SCHEMA_CLASS": "management.openapi_schema.ManagementSchema",
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Lakewarden management API",
@@ -89,7 +89,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": __version__,
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/management/v1",
-    "POSTPROCESSING_HOOKS": ["management.schema.complete"],
+    "POSTPROCESSING_HOOKS": ["management.openapi_schema.complete"],
 }
 LOGGING = {
     "version": 1,

@@ -8,11 +8,11 @@ from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import epochs, members
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, InvalidArgument, NoSuchProject, ProjectNotEmpty
 from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
-from lakewarden.transactions import changing
 from tenants.access import project_chain
 from tenants.models import Project, Role, Server, Warehouse
 from tenants.models.project import PROJECT_ID, first_epoch
@@ -67,7 +67,7 @@ def delete(granted: Granted[Project]) -> None:
     not_empty = ProjectNotEmpty(f"The project {granted.target.name!r} still has warehouses: delete them first")
     try:
         with changing():
-            # all that its roles and rights are changed under, in everybody's order (see `lakewarden.transactions`)
+            # all that its roles and rights are changed under, in everybody's order (see `lakewarden.db_transaction`)
             Server.objects.select_for_update().get(singleton=True)
             lock_graph(granted.target.id)
             list(Role.objects.filter(project=granted.target).order_by("id").select_for_update().values_list("id"))

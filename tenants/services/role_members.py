@@ -11,10 +11,10 @@ from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, NoSuchRole
 from lakewarden.events.change_recording import Change, record
 from lakewarden.paging import Page
-from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Project, Role, User
 from tenants.services import projects, user_removal, users

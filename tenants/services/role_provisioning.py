@@ -13,9 +13,9 @@ from lakewarden.authz.actions import RoleAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger.models import Membership
 from lakewarden.context import PrincipalId, RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, BadRequest
 from lakewarden.names import check_name, match_key
-from lakewarden.transactions import changing
 from tenants import access
 from tenants.models import Project, Role
 from tenants.services import projects, role_members, roles, user_removal

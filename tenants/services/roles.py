@@ -11,12 +11,12 @@ from psycopg.errors import ForeignKeyViolation, UniqueViolation
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
 from lakewarden.context import RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, InvalidArgument, LakewardenError, NoSuchProject, NoSuchRole
 from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
-from lakewarden.transactions import changing
 from tenants.access import role_chain
 from tenants.models import Project, Role
 from tenants.models.role import OWN_PROVIDER

@@ -7,10 +7,10 @@ from lakewarden import config
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest
 from lakewarden.events.change_recording import Change, record
 from lakewarden.names import match_key
-from lakewarden.transactions import changing
 from tenants.access import SERVER, project_chain
 from tenants.models import Project, Server
 from tenants.models.project import DEFAULT_PROJECT_ID, first_epoch

@@ -9,10 +9,10 @@ from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, NoSuchUser
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import fetch
-from lakewarden.transactions import changing
 from tenants.access import SERVER
 from tenants.models import Project, Role, Server, User
 
@@ -96,7 +96,7 @@ def ensure_present(users: Iterable[PrincipalId]) -> None:
 def hold(users: Iterable[PrincipalId]) -> dict[str, bool]:
     """Those of `users` who are known, and whether each is deleted; none is until the caller's transaction ends.
 
-    Whoever changes what somebody holds does this before it takes the project's row, see `lakewarden.transactions`.
+    Whoever changes what somebody holds does this before it takes the project's row, see `lakewarden.db_transaction`.
     """
     rows = fetch(
         "select id, deleted_at is not null from lakewarden_user where id = any(%s::text[]) order by id for share",

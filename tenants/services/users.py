@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
 from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
 from lakewarden.events.change_recording import Change, record
 from lakewarden.names import check_name
 from lakewarden.paging import Page
-from lakewarden.transactions import changing
 from tenants.models import Server, User
 from tenants.services import user_removal
 

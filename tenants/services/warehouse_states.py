@@ -11,10 +11,10 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, NoSuchWarehouse, Protected
 from lakewarden.events.change_recording import Change, record
 from lakewarden.names import match_key
-from lakewarden.transactions import changing
 from tenants.access import is_server_administrator
 from tenants.models import Warehouse
 from tenants.models.format_policy import FormatVersionPolicy

@@ -7,13 +7,13 @@ from django.db import IntegrityError, connection
 
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, NoSuchProject
 from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import match_key
 from lakewarden.paging import Page
 from lakewarden.storage.profiles import StorageProfile
-from lakewarden.transactions import changing
 from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse

@@ -5,7 +5,7 @@ import pytest
 
 from lakewarden import memory
 from lakewarden.hot import coalescer
-from lakewarden.sessions.bounded import Silent
+from lakewarden.postgres.bounded import Silent
 from tests.integration.catalog.lake import Lake, set_properties
 
 

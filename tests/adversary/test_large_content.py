@@ -18,7 +18,7 @@ from psycopg._cursor_base import BaseCursor
 
 from catalog.models import Namespace, Tabular
 from lakewarden import config, memory
-from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.ids import new_id
 from lakewarden.names import match_key
 from lakewarden.storage.local import LocalStorage
@@ -180,7 +180,7 @@ def test_a_list_is_fetched_anew_under_each_epoch_and_still_in_one_query(lake: La
     for _ in range(3):
         names = [each["name"] for each in lake.client.get(lake.namespace("sales", "tables")).json()["identifiers"]]
         assert len(names) == 3_000
-        KNOWN.clear()
+        HELD_PRIVILEGES.clear()
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from django.utils import timezone
 from catalog.models import MetricsReport
 from lakewarden import config
 from lakewarden.audit import refusals
-from lakewarden.audit.decisions import DECISIONS
+from lakewarden.audit.decision_buffer import DECISIONS
 from lakewarden.audit.models import AuditEntry
 from lakewarden.audit.refusals import PENDING
 from lakewarden.config import EventsConfig
-from lakewarden.events import upkeep as events
+from lakewarden.events import periodic_tasks as events
 from lakewarden.events.models import EventSink, OutboxEvent
 from lakewarden.idempotency.models import IdempotencyRecord
-from lakewarden.usage import upkeep as usage
+from lakewarden.usage import periodic_tasks as usage
 from lakewarden.usage.models import EndpointCalls, Spending
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tests.integration.catalog.lake import Lake

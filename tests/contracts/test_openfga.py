@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from lakewarden.authz import authorize
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.decisions import KNOWN, Epoch
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Change
@@ -68,7 +68,7 @@ def test_an_outage_is_no_answer_and_ends_by_itself(mortal: tuple[OpenFgaServer, 
         epoch = Epoch("p", number)
         return authorize.held(authorizer, context, subject=lambda: Subject(ALICE), chain=ORDERS, epoch=epoch)
 
-    KNOWN.clear()
+    HELD_PRIVILEGES.clear()
     give(ORDERS, ALICE, Privilege.SELECT)
     assert Privilege.SELECT in known(1)
     server.stop()
@@ -83,7 +83,7 @@ def test_an_outage_is_no_answer_and_ends_by_itself(mortal: tuple[OpenFgaServer, 
     server.start()
     assert Privilege.MODIFY in known(3)
     assert not Change.objects.exists()
-    KNOWN.clear()
+    HELD_PRIVILEGES.clear()
 
 
 def test_the_deepest_chain_fits_the_limits_of_a_server_on_postgres(

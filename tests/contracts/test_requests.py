@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from lakewarden import backends
-from lakewarden.authz.decisions import KNOWN, PRINCIPALS
+from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.ledger.models import Change
 from lakewarden.authz.openfga import reconcile, store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
-from lakewarden.authz.openfga.upkeep import apply_authorization_changes
+from lakewarden.authz.openfga.periodic_tasks import apply_authorization_changes
 from lakewarden.config import OpenFgaConfig
 from tenants.models import Warehouse
 from tests.contracts.conftest import PATIENT, configured
@@ -38,8 +38,8 @@ def configuration(mortal_server: OpenFgaServer, database: None) -> Iterator[Open
         assert isinstance(decides, OpenFgaAuthorizer)
         decides.close()
     backends.authorizer.cache_clear()
-    KNOWN.clear()
-    PRINCIPALS.clear()
+    HELD_PRIVILEGES.clear()
+    CALLER_PRINCIPALS.clear()
 
 
 def grants(caller: AsgiClient, warehouse: Warehouse, side: str, privilege: str) -> Answer:

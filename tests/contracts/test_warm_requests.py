@@ -11,7 +11,7 @@ from django.db import connections
 from openfga_sdk.sync.rest import RESTClientObject
 
 from lakewarden import asgi, backends
-from lakewarden.authz.decisions import KNOWN, PRINCIPALS
+from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from tenants.models import Warehouse
@@ -52,8 +52,8 @@ def backend(request: pytest.FixtureRequest, database: None) -> Iterator[str]:
     if isinstance(decides, OpenFgaAuthorizer):
         decides.close()
     backends.authorizer.cache_clear()
-    KNOWN.clear()
-    PRINCIPALS.clear()
+    HELD_PRIVILEGES.clear()
+    CALLER_PRINCIPALS.clear()
 
 
 @pytest.fixture

@@ -49,10 +49,10 @@ class Principals(dict[str, PrincipalId]):
 
 @pytest.fixture
 def principals(database: None, admin_context: RequestContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Principals]:  # noqa: F811
-    from lakewarden.authz.decisions import KNOWN  # noqa: PLC0415
+    from lakewarden.authz.decision_cache import HELD_PRIVILEGES  # noqa: PLC0415
     from tenants.services import servers  # noqa: PLC0415
 
-    KNOWN.clear()
+    HELD_PRIVILEGES.clear()
     limited = config.current().model_copy(update={"roles": config.RolesConfig(max_nesting_depth=LIMIT)})
     monkeypatch.setattr(config, "current", lambda: limited)
     servers.bootstrap(admin_context.actor, admin_context)

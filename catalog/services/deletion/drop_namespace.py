@@ -18,11 +18,11 @@ from lakewarden import config
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.context import RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import NamespaceNotEmpty, NoSuchNamespace, Protected
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.transactions import changing
 
 MOST_NAMED = 20
 

@@ -6,11 +6,11 @@ from django.db.models import ProtectedError
 from catalog.models import Deletion, Namespace
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.db_transaction import changing
 from lakewarden.errors import WarehouseHasUnfinishedTasks, WarehouseNotEmpty
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import fetch
 from lakewarden.tasks import purge
-from lakewarden.transactions import changing
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
 from tenants.services import warehouse_states

@@ -10,12 +10,12 @@ from catalog.models import Deletion, Namespace, Tabular
 from catalog.services.namespaces import lock_tree
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, Conflict, LakewardenError, NoSuchNamespace, NoSuchTable, NoSuchView
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import records
-from lakewarden.transactions import changing
 
 EVENT = "undropTabulars"
 

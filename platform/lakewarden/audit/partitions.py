@@ -1,6 +1,6 @@
 """Keeps the audit's table cut by day (UTC): days ahead are made, days past their retention dropped.
 
-Called by the hourly task (`upkeep`). A row whose day has no partition falls into the default one, where it is found
+Called by the hourly task. A row whose day has no partition falls into the default one, where it is found
 like any other, and is moved once its day is over: nobody who writes waits for that.
 """
 

@@ -9,8 +9,8 @@ from typing import Final, Literal
 from django.db import InterfaceError, OperationalError, transaction
 
 from lakewarden import config
-from lakewarden.audit import decisions, losses
-from lakewarden.audit.decisions import DECISIONS, Decisions
+from lakewarden.audit import decision_buffer, losses
+from lakewarden.audit.decision_buffer import DECISIONS, Decisions
 from lakewarden.audit.entries import Entry, plain, write
 from lakewarden.audit.losses import OVERFULL, Lost
 
@@ -138,7 +138,7 @@ def flush(pending: Pending = PENDING, allowed: Decisions = DECISIONS, *, before:
     try:
         entries = [
             *(_entry(refusal) for refusal in taken),
-            *decisions.entries(groups),
+            *decision_buffer.entries(groups),
             *losses.entries(lost, "refusals"),
             *losses.entries(uncounted, "decisions"),
         ]

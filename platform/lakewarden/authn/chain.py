@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from lakewarden.authn.bearer import UnverifiedToken, is_opaque, peek, token_of
-from lakewarden.authn.claims import UNKNOWN_ISSUER, WRONG_AUDIENCE
+from lakewarden.authn.claim_checks import UNKNOWN_ISSUER, WRONG_AUDIENCE
 from lakewarden.authn.fair_share import FairShare
-from lakewarden.authn.inquiry import Inquiry, InquiryLimits
 from lakewarden.authn.interface import Principal
 from lakewarden.authn.introspection import IntrospectionEndpoint
 from lakewarden.authn.json_fetch import FetchJson, PostJson, fetch_json, post_json
@@ -16,7 +15,8 @@ from lakewarden.authn.oidc import RevocableTokens, SignedTokens, jwks_address
 from lakewarden.authn.opaque import OpaqueTokens, verify_by_first
 from lakewarden.authn.provider import OidcProvider
 from lakewarden.authn.provider_keys import ProviderKeys, RefreshLimits
-from lakewarden.authn.refusals import Refusals
+from lakewarden.authn.refused_tokens import RefusedTokens
+from lakewarden.authn.remote_verification import RemoteVerification, RemoteVerificationLimits
 from lakewarden.authn.signatures import ensure_accepted_algorithm
 from lakewarden.authn.verifier import Verified, Verifier
 from lakewarden.errors import NotAuthorized
@@ -31,7 +31,7 @@ class Surroundings:
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     key_limits: RefreshLimits = field(default_factory=RefreshLimits)
-    inquiry_limits: InquiryLimits = field(default_factory=InquiryLimits)
+    verification_limits: RemoteVerificationLimits = field(default_factory=RemoteVerificationLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class AuthenticatorChain:
         surroundings: Surroundings | None = None,
     ) -> None:
         around = surroundings or Surroundings()
-        self._refusals = Refusals(monotonic=around.monotonic)
+        self._refusals = RefusedTokens(monotonic=around.monotonic)
         self._known = KnownTokens(now=around.now, monotonic=around.monotonic)
         ordered = sorted(providers, key=lambda each: (each.id != "oidc", each.id))
         self._trusted = [_trusted(provider, around) for provider in ordered]
@@ -123,9 +123,9 @@ def _trusted(provider: OidcProvider, around: Surroundings) -> _Trusted:
     if introspection is None:
         return _Trusted(provider, signed, None)
     endpoint = IntrospectionEndpoint(provider, introspection, fetch=around.fetch, post=around.post)
-    inquiry = Inquiry(endpoint.ask, limits=around.inquiry_limits, monotonic=around.monotonic)
-    opaque = OpaqueTokens(provider, introspection, inquiry=inquiry, now=around.now)
+    verification = RemoteVerification(endpoint.ask, limits=around.verification_limits, monotonic=around.monotonic)
+    opaque = OpaqueTokens(provider, introspection, verification=verification, now=around.now)
     if not introspection.all_tokens:
         return _Trusted(provider, signed, opaque)
-    revocable = RevocableTokens(provider, introspection, signed=signed, inquiry=inquiry, now=around.now)
+    revocable = RevocableTokens(provider, introspection, signed=signed, verification=verification, now=around.now)
     return _Trusted(provider, revocable, opaque)

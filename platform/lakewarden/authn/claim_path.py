@@ -1,4 +1,4 @@
-"""Finds a claim by a dotted path, as operators write it in the configuration; for profile.py."""
+"""Finds a claim by a dotted path, as operators write it in the configuration; for principal_from_claims.py."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ from lakewarden.errors import Unavailable
 from lakewarden.networks import network_of
 
 MOST: Final = 6
-"""How many tokens of one address may be asked about at once: fewer than an inquiry has places."""
+"""How many tokens of one address may be asked about at once: fewer than an verification has places."""
 
 _PATIENCE_S: Final = 0.25
 

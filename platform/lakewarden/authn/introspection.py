@@ -1,4 +1,4 @@
-"""The introspection endpoint of one provider (RFC 7662), asked as a confidential client; for inquiry.py."""
+"""The introspection endpoint of one provider (RFC 7662), asked as a confidential client; for remote_verification.py."""
 
 from base64 import b64encode
 from urllib.parse import quote, urlencode

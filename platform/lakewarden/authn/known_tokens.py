@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lakewarden.authn.bearer import digest_of
-from lakewarden.authn.claims import EXPIRED
+from lakewarden.authn.claim_checks import EXPIRED
 from lakewarden.authn.interface import Principal
 from lakewarden.authn.token_cache import TokenCache
 from lakewarden.authn.verifier import Verified, Verifier

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable
 
 from lakewarden.authn.bearer import UnverifiedToken, peek
-from lakewarden.authn.claims import EXPIRED, INACTIVE, WRONG_AUDIENCE, verify_claims
-from lakewarden.authn.cluster import Cluster
-from lakewarden.authn.inquiry import Inquiry, InquiryLimits
-from lakewarden.authn.profile import seconds
+from lakewarden.authn.claim_checks import EXPIRED, INACTIVE, WRONG_AUDIENCE, verify_claims
+from lakewarden.authn.kubernetes_api import Cluster
+from lakewarden.authn.principal_from_claims import seconds
 from lakewarden.authn.provider import DEFAULT_CLOCK_SKEW_S, TokenRules
 from lakewarden.authn.provider_keys import ProviderKeys, RefreshLimits
+from lakewarden.authn.remote_verification import RemoteVerification, RemoteVerificationLimits
 from lakewarden.authn.service_account import ServiceAccount, claimed_account, reviewed_user
 from lakewarden.authn.signatures import signed_claims
 from lakewarden.authn.verifier import UNDATED_S, Verified, Verifier
@@ -20,9 +20,11 @@ from lakewarden.errors import NotAuthorized
 class ReviewedAccounts:
     """A `Verifier` that asks the API server (TokenReview), which knows deleted accounts and pods as well."""
 
-    def __init__(self, settings: KubernetesConfig, inquiry: Inquiry, *, now: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: KubernetesConfig, verification: RemoteVerification, *, now: Callable[[], float]
+    ) -> None:
         self._settings = settings
-        self._inquiry = inquiry
+        self._verification = verification
         self._now = now
         self.recheck_after_s: float | None = settings.recheck_after_s
         self.max_missed_rechecks = settings.max_missed_rechecks
@@ -34,7 +36,7 @@ class ReviewedAccounts:
         """See `Verifier.verify`. What cannot succeed is refused without a call."""
         unverified = peek(token)
         self._ensure_hopeful(unverified)
-        user = self._inquiry.verdict(token, again=again)
+        user = self._verification.verdict(token, again=again)
         if user is None:
             raise NotAuthorized(INACTIVE)
         # what the API server has authenticated says the truth about its end
@@ -97,16 +99,16 @@ def service_accounts(
     now: Callable[[], float] = time.time,
     monotonic: Callable[[], float] = time.monotonic,
     key_limits: RefreshLimits | None = None,
-    inquiry_limits: InquiryLimits | None = None,
+    verification_limits: RemoteVerificationLimits | None = None,
 ) -> Verifier:
     """The verifier that the configuration asks for."""
     cluster = Cluster(settings)
     if settings.method == "keys":
         limits = key_limits or RefreshLimits()
         return SignedAccounts(settings, cluster, now=now, monotonic=monotonic, limits=limits)
-    inquiry = Inquiry(
+    verification = RemoteVerification(
         lambda token: reviewed_user(cluster.review(token), settings.audience),
-        limits=inquiry_limits or InquiryLimits(),
+        limits=verification_limits or RemoteVerificationLimits(),
         monotonic=monotonic,
     )
-    return ReviewedAccounts(settings, inquiry, now=now)
+    return ReviewedAccounts(settings, verification, now=now)

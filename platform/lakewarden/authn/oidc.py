@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lakewarden.authn.bearer import peek
-from lakewarden.authn.claims import INACTIVE, verify_claims
+from lakewarden.authn.claim_checks import INACTIVE, verify_claims
 from lakewarden.authn.discovery import discovered_address
-from lakewarden.authn.inquiry import Inquiry
 from lakewarden.authn.json_fetch import FetchJson
-from lakewarden.authn.profile import principal_of, seconds
+from lakewarden.authn.principal_from_claims import principal_of, seconds
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.authn.provider_keys import ProviderKeys
+from lakewarden.authn.remote_verification import RemoteVerification
 from lakewarden.authn.signatures import SignedClaims, signed_claims
 from lakewarden.authn.verifier import Verified
 from lakewarden.errors import NotAuthorized
@@ -60,11 +60,11 @@ class RevocableTokens:
         introspection: Introspection,
         *,
         signed: SignedTokens,
-        inquiry: Inquiry,
+        verification: RemoteVerification,
         now: Callable[[], float],
     ) -> None:
         self._signed = signed
-        self._inquiry = inquiry
+        self._inquiry = verification
         self._now = now
         # audience and scope may be in the answer only
         self._outer_rules = replace(provider.rules, audiences=(), scope=None)

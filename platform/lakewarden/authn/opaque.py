@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from lakewarden.authn.claim_checks import INACTIVE, audiences_of, verify_claims
 from lakewarden.authn.claim_path import Claims
-from lakewarden.authn.claims import INACTIVE, audiences_of, verify_claims
-from lakewarden.authn.inquiry import Inquiry
-from lakewarden.authn.profile import principal_of, seconds
+from lakewarden.authn.principal_from_claims import principal_of, seconds
 from lakewarden.authn.provider import Introspection, OidcProvider
+from lakewarden.authn.remote_verification import RemoteVerification
 from lakewarden.authn.verifier import UNDATED_S, Verified
 from lakewarden.errors import NotAuthorized, Unavailable
 
@@ -18,10 +18,15 @@ class OpaqueTokens:
     """A `Verifier` by the provider's introspection endpoint."""
 
     def __init__(
-        self, provider: OidcProvider, introspection: Introspection, *, inquiry: Inquiry, now: Callable[[], float]
+        self,
+        provider: OidcProvider,
+        introspection: Introspection,
+        *,
+        verification: RemoteVerification,
+        now: Callable[[], float],
     ) -> None:
         self._provider = provider
-        self._inquiry = inquiry
+        self._verification = verification
         self._now = now
         self.recheck_after_s: float | None = introspection.recheck_after_s
         self.max_missed_rechecks = introspection.max_missed_rechecks
@@ -38,7 +43,7 @@ class OpaqueTokens:
 
     def find_claims(self, token: str, *, again: bool = False) -> Claims | None:
         """What the provider says about a token, None when it is not active there. Raises Unavailable."""
-        answer = self._inquiry.verdict(token, again=again)
+        answer = self._verification.verdict(token, again=again)
         return None if answer is None else {"iss": self._provider.issuer} | answer
 
     def is_meant_by(self, claims: Claims) -> bool:

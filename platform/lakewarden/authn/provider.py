@@ -1,4 +1,4 @@
-"""What an operator says about one OpenID provider; built by configured.py, read by the verifiers."""
+"""What an operator says about one OpenID provider; built by provider_settings.py, read by the verifiers."""
 
 import re
 from dataclasses import dataclass, field

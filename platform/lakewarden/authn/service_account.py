@@ -8,7 +8,7 @@ from lakewarden.authn.bearer import SERVICE_ACCOUNT
 from lakewarden.authn.claim_path import Claims, claim_at
 from lakewarden.authn.interface import Principal
 from lakewarden.authn.json_fetch import JsonObject
-from lakewarden.authn.profile import is_subject
+from lakewarden.authn.principal_from_claims import is_subject
 from lakewarden.config import KubernetesConfig
 from lakewarden.errors import NotAuthorized
 

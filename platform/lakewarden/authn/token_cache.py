@@ -1,4 +1,4 @@
-"""A bounded memory of tokens, so that a known one costs a hash and a lookup; for known_tokens.py and inquiry.py."""
+"""A bounded memory of tokens, so that a known one costs a hash and a lookup; for the modules of authn."""
 
 import threading
 from collections import OrderedDict

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from lakewarden.authz.actions import Action, ObjectType, UserAction
-from lakewarden.authz.decisions import KNOWN, Epoch
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Subject, T
 from lakewarden.authz.model import REQUIRED, Privilege, is_allowed, wording
 from lakewarden.context import Allowed, Refused, RequestContext
@@ -20,12 +20,12 @@ def held(
 ) -> frozenset[Privilege]:
     """All that the caller holds on the last of `chain`; kept under `epoch`, which was read with it (None: not kept)."""
     caller, object_id = context.actor.caller, chain[-1].id
-    known = KNOWN.find(caller, object_id, epoch) if epoch is not None else None
+    known = HELD_PRIVILEGES.find(caller, object_id, epoch) if epoch is not None else None
     if known is not None:
         return known
     found = authorizer.privileges(subject(), chain)
     if epoch is not None:
-        KNOWN.keep(caller, object_id, epoch, found)
+        HELD_PRIVILEGES.keep(caller, object_id, epoch, found)
     return found
 
 

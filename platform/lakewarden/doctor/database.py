@@ -12,8 +12,8 @@ import psycopg
 from lakewarden.config import Config
 from lakewarden.doctor import backlog, growth, schema, sessions, warehouses
 from lakewarden.doctor.findings import Finding, State, fail, ok
-from lakewarden.sessions.bounded import Bounded
-from lakewarden.sessions.opening import open_plain
+from lakewarden.postgres.bounded import Bounded
+from lakewarden.postgres.opening import open_plain
 
 OLDEST = 15  # PostgreSQL's major version
 _REFUSED = ("password authentication failed", "no password supplied", 'role "')

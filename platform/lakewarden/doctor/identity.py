@@ -9,10 +9,10 @@ from typing import Any
 
 import urllib3
 
-from lakewarden.authn import configured
-from lakewarden.authn.cluster import Cluster
+from lakewarden.authn import provider_settings
 from lakewarden.authn.introspection import IntrospectionEndpoint
 from lakewarden.authn.json_fetch import FetchFailed, fetch_json, post_json, reason_of
+from lakewarden.authn.kubernetes_api import Cluster
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.authn.provider_keys import usable_keys
 from lakewarden.config import Config, KubernetesConfig, OidcConfig
@@ -51,7 +51,7 @@ def _provider(identifier: str, settings: OidcConfig) -> Iterator[Finding]:
     name = f"identity provider {identifier}"
     setting = f"LAKEWARDEN__OPENID__{identifier.upper()}"
     try:
-        provider = configured.provider(identifier, settings)
+        provider = provider_settings.provider(identifier, settings)
     except ValueError as error:
         yield fail(name, str(error), fix=f"correct {setting}__*")
         return

@@ -2,8 +2,8 @@
 
 from lakewarden.config import DatabaseConfig
 from lakewarden.doctor.findings import Finding, fail, ok, warn
-from lakewarden.sessions import limits, pooler
-from lakewarden.sessions.bounded import Bounded, begin
+from lakewarden.postgres import limits, pooler
+from lakewarden.postgres.bounded import Bounded, begin
 
 
 def examine(connection: Bounded, settings: DatabaseConfig) -> Finding:

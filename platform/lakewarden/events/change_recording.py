@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from lakewarden.audit.entries import user_agent_of
 from lakewarden.context import RequestContext
-from lakewarden.idempotency.records import remember
+from lakewarden.idempotency.outcomes import remember
 from lakewarden.ids import new_id
 from lakewarden.prepared_statements import execute
 

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from lakewarden.hot.connections import connection
-from lakewarden.sessions.bounded import SILENCE
+from lakewarden.postgres.bounded import SILENCE
 
 MAX_KEYS = 64
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import psycopg
 
 from lakewarden import config
-from lakewarden.sessions import limits
-from lakewarden.sessions.opening import open_async
+from lakewarden.postgres import limits
+from lakewarden.postgres.opening import open_async
 
 STATEMENT_S = 10.0
 """Far more than a look-up by key takes: who needs longer is better answered by Django."""

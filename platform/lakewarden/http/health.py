@@ -12,8 +12,8 @@ from lakewarden import __version__, config
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.hot.routes import Answer
 from lakewarden.http import recorder
-from lakewarden.sessions import limits
-from lakewarden.sessions.opening import open_async
+from lakewarden.postgres import limits
+from lakewarden.postgres.opening import open_async
 
 STOPPING: Final = threading.Event()
 """Set when the process was told to stop: no new work is taken."""

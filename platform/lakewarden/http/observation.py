@@ -9,8 +9,8 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 
 from lakewarden import config
-from lakewarden.audit import decisions
-from lakewarden.audit.decisions import DECISIONS, Group
+from lakewarden.audit import decision_buffer
+from lakewarden.audit.decision_buffer import DECISIONS, Group
 from lakewarden.audit.entries import MAX_TEXT, MAX_USER_AGENT
 from lakewarden.audit.refusals import ANONYMOUS, PENDING, Refusal
 from lakewarden.context import Refused, RequestContext
@@ -18,7 +18,7 @@ from lakewarden.errors import Forbidden, NotAuthorized, NotFound
 from lakewarden.http.errors import RenderedError
 from lakewarden.http.request import CONTEXT, clean_request_id
 from lakewarden.networks import network_of
-from lakewarden.usage.counts import COUNTS
+from lakewarden.usage.call_counter import COUNTS
 
 _APIS: Final = ("catalog/", "management/", "lakehouse/")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
@@ -55,7 +55,7 @@ def _observe(request: HttpRequest, response: HttpResponse, route: str) -> None:
         if context.trail.project_id is not None:
             warehouse = UUID(context.trail.warehouse_id) if context.trail.warehouse_id else None
             COUNTS.add(route, response.status_code, project_id=context.trail.project_id, warehouse_id=warehouse)
-        if decisions.are_recorded():
+        if decision_buffer.are_recorded():
             _note_allowed(context)
     if isinstance(response, RenderedError) and config.current().audit.decisions != "none":
         refusal = _refusal(request, response, context, route)

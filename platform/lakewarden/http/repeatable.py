@@ -12,8 +12,8 @@ from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.errors import error_body
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response
-from lakewarden.idempotency import records
-from lakewarden.idempotency.records import Outcome, RepeatedRequest
+from lakewarden.idempotency import outcomes
+from lakewarden.idempotency.outcomes import Outcome, RepeatedRequest
 
 TERMINAL = {400, 406, 409, 422}
 """Refusals that stay so: asking again with the same key gives the same answer."""
@@ -28,9 +28,9 @@ class RepeatableEndpoint(Endpoint, ABC):
         if value is None or call.method not in {"POST", "DELETE"}:
             return method(call, **path)
         project = call.context.project_id
-        key = records.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
+        key = outcomes.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
         call = replace(call, context=replace(call.context, idempotency=key))
-        earlier = records.find(call.context)
+        earlier = outcomes.find(call.context)
         if earlier is not None:
             return self.replay(call, earlier, **path)
         try:
@@ -41,10 +41,10 @@ class RepeatableEndpoint(Endpoint, ABC):
             if error.status in TERMINAL and not isinstance(error, RepeatedRequest):
                 with suppress(RepeatedRequest):
                     body = json_response(error_body(error, error.message[:REMEMBERED])).content
-                    records.remember_refusal(call.context, status=error.status, body=body)
+                    outcomes.remember_refusal(call.context, status=error.status, body=body)
                     raise
             # a request with the same key was quicker: what it did may be why this one failed
-            earlier = records.find(call.context)
+            earlier = outcomes.find(call.context)
             if earlier is None:
                 raise
             return self.replay(call, earlier, **path)

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from lakewarden.context import RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, NoSuchTask
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
@@ -16,7 +17,6 @@ from lakewarden.tasks import records
 from lakewarden.tasks.listing import STATUS, Status
 from lakewarden.tasks.queues import cancelled
 from lakewarden.tasks.scope import Scope
-from lakewarden.transactions import changing
 
 MAX_TASKS = 100
 MOST_DELAY = timedelta(days=365)

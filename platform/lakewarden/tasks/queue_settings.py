@@ -7,12 +7,12 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from lakewarden.context import RequestContext
+from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks.queues import LEAST_SILENCE_S, MOST_SILENCE_S, QUEUES, Queue
 from lakewarden.tasks.scope import Scope
-from lakewarden.transactions import changing
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from procrastinate.contrib.django.utils import connector_params
 from procrastinate.psycopg_connector import PsycopgConnector
 
 from lakewarden import config
-from lakewarden.sessions import limits
-from lakewarden.sessions.bounded import AsyncBounded, begin_async
+from lakewarden.postgres import limits
+from lakewarden.postgres.bounded import AsyncBounded, begin_async
 
 # importing it is what makes its tasks known to the worker
 from lakewarden.tasks import cleanup  # noqa: F401

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lakewarden.authn.claims import UNKNOWN_ISSUER
+from lakewarden.authn.claim_checks import UNKNOWN_ISSUER
 from tests.identity.keycloak.caller import Answer, Caller
 from tests.identity.keycloak.conftest import CallerOf
 from tests.identity.keycloak.rotation import LIMITS, add_signing_key, seconds_until_accepted

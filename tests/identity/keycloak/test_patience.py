@@ -4,7 +4,7 @@ import time
 
 from pyspark.sql import SparkSession
 
-from lakewarden.authn.claims import EXPIRED
+from lakewarden.authn.claim_checks import EXPIRED
 from tests.identity.keycloak.caller import claims_of
 from tests.identity.keycloak.conftest import CLOCK_SKEW_S, CallerOf
 

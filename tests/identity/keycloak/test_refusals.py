@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakewarden.authn.claims import UNKNOWN_ISSUER, WRONG_AUDIENCE
+from lakewarden.authn.claim_checks import UNKNOWN_ISSUER, WRONG_AUDIENCE
 from tests.identity.keycloak.conftest import CallerOf
 from tests.servers.keycloak import Keycloak, KeycloakFailed, Realm
 

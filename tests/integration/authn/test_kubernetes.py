@@ -9,9 +9,9 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from lakewarden.authn.chain import AuthenticatorChain
-from lakewarden.authn.inquiry import InquiryLimits
 from lakewarden.authn.kubernetes import service_accounts
 from lakewarden.authn.provider_keys import RefreshLimits
+from lakewarden.authn.remote_verification import RemoteVerificationLimits
 from lakewarden.errors import NotAuthorized, Unavailable
 from tests.integration.authn.api_server import (
     ISSUER,
@@ -38,8 +38,8 @@ def token_file(tmp_path: Path) -> Path:
 
 def chain_for(api: ApiServer, token_file: Path, **changed: Any) -> AuthenticatorChain:
     settings = settings_for(api, token_file, **changed)
-    limits = InquiryLimits(refusal=0.2, pause=0.2)
-    cluster = service_accounts(settings, key_limits=RefreshLimits(unknown_key=0), inquiry_limits=limits)
+    limits = RemoteVerificationLimits(refusal=0.2, pause=0.2)
+    cluster = service_accounts(settings, key_limits=RefreshLimits(unknown_key=0), verification_limits=limits)
     return AuthenticatorChain([], cluster=cluster)
 
 

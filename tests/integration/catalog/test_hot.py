@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from lakewarden import asgi
-from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.hot import coalescer
 from tenants.models.project import DEFAULT_PROJECT_ID
@@ -241,7 +241,7 @@ def test_concurrent_loads_share_queries(lake: Lake, queries: Counted) -> None:
 def test_without_the_decision_known_django_decides(lake: Lake, queries: Counted) -> None:
     lake.create_table("orders")
     lake.client.get(lake.table("orders"), headers=GZIP)
-    KNOWN.clear()
+    HELD_PRIVILEGES.clear()
     queries.take()
 
     assert lake.client.get(lake.table("orders"), headers=GZIP).status == 200

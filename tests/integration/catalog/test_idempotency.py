@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from lakewarden.authz.ledger.models import Grant as GrantRow
-from lakewarden.idempotency import records
+from lakewarden.idempotency import outcomes
 from lakewarden.idempotency.models import IdempotencyRecord
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
@@ -153,12 +153,12 @@ def test_the_same_key_at_the_same_time_acts_once(lake: Lake, recorded: Recorded)
 def test_an_expired_key_may_be_used_again(lake: Lake) -> None:
     key = _key()
     assert MUTATIONS["create namespace"](lake, key).status == 200
-    old = timezone.now() - records.LIFETIME - records.GRACE - timedelta(seconds=1)
+    old = timezone.now() - outcomes.LIFETIME - outcomes.GRACE - timedelta(seconds=1)
     IdempotencyRecord.objects.update(created_at=old)
 
     assert MUTATIONS["create namespace"](lake, key).error() == (409, "AlreadyExistsException")
     IdempotencyRecord.objects.update(created_at=old)
-    assert records.forget_expired() == 1
+    assert outcomes.forget_expired() == 1
 
 
 def test_reads_ignore_the_header(lake: Lake) -> None:

@@ -13,7 +13,7 @@ from catalog.models import MetricsReport, Tabular
 from catalog.services import periodic_tasks
 from lakewarden import config, retention
 from lakewarden.config import CatalogConfig
-from lakewarden.idempotency import records
+from lakewarden.idempotency import outcomes
 from lakewarden.idempotency.models import IdempotencyRecord
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
@@ -143,7 +143,7 @@ def test_expired_idempotency_keys_are_forgotten(lake: Lake) -> None:
     for name in ("a", "b"):
         headers = {"idempotency-key": str(uuid.uuid4())}
         lake.client.post(lake.path("namespaces"), {"namespace": [name]}, headers=headers)
-    old = timezone.now() - records.LIFETIME - records.GRACE - timedelta(seconds=1)
+    old = timezone.now() - outcomes.LIFETIME - outcomes.GRACE - timedelta(seconds=1)
     IdempotencyRecord.objects.filter(data__namespace=["a"]).update(created_at=old)
     assert periodic_tasks.forget_idempotency_keys(0) == 1
     assert IdempotencyRecord.objects.get().data["namespace"] == ["b"]

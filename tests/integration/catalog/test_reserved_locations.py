@@ -11,8 +11,8 @@ from django.db import connection, transaction
 
 from catalog.services import staged_creations
 from lakewarden import config
+from lakewarden.db_transaction import after_commit, changing
 from lakewarden.errors import Unavailable
-from lakewarden.transactions import after_commit, changing
 from tests.integration.catalog.conftest import local
 from tests.integration.catalog.lake import Lake, identifier, set_properties
 from tests.integration.catalog.staged import commit_staged

@@ -12,7 +12,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from lakewarden import backends
-from lakewarden.authz.decisions import KNOWN, PRINCIPALS
+from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from tests.integration.isolation.world import TokenRoles, World, build
 from tests.servers.asgi_client import AsgiClient
 
@@ -33,8 +33,8 @@ def built(client: AsgiClient, directory: Path) -> World:
         names = set(connection.introspection.table_names(cursor)) - {"django_migrations"}
         tables = ", ".join(connection.ops.quote_name(name) for name in sorted(names))
         cursor.execute(f"truncate {tables} restart identity cascade")
-    KNOWN.clear()
-    PRINCIPALS.clear()
+    HELD_PRIVILEGES.clear()
+    CALLER_PRINCIPALS.clear()
     return build(client, directory)
 
 

@@ -11,7 +11,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from management import openapi
+from management import openapi_document
 from tests.servers.asgi_client import Answer, AsgiClient
 
 SHORT = re.compile(r"^/management/(?!v1/)")
@@ -55,7 +55,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     """Method, path template and operation of all that is documented."""
     return [
         (method.upper(), template, operation)
-        for template, item in openapi.document()["paths"].items()
+        for template, item in openapi_document.document()["paths"].items()
         for method, operation in item.items()
     ]
 
@@ -64,7 +64,7 @@ def _schema(method: str, path: str, status: int) -> str | None:
     """The pointer to what the answer's body must be; None when it has none."""
     template = next((each.template for each in _routes() if each.pattern.fullmatch(path)), None)
     assert template, f"{method} {path} answers {status}, but is not documented"
-    responses = openapi.document()["paths"][template][method.lower()]["responses"]
+    responses = openapi_document.document()["paths"][template][method.lower()]["responses"]
     assert str(status) in responses, f"{method} {template} never answers {status}: {sorted(responses)}"
     if "content" not in responses[str(status)]:
         return None
@@ -81,13 +81,13 @@ class _Route:
 @cache
 def _routes() -> list[_Route]:
     """Templates with fewer variables first: a literal segment goes before a variable one."""
-    ordered = sorted(openapi.document()["paths"], key=lambda template: template.count("{"))
+    ordered = sorted(openapi_document.document()["paths"], key=lambda template: template.count("{"))
     return [_Route(each, re.compile(re.sub(r"\{[^}]*\}", "[^/]+", each))) for each in ordered]
 
 
 @cache
 def validator(pointer: str) -> Draft202012Validator:
-    resource = Resource.from_contents(openapi.document(), default_specification=DRAFT202012)
+    resource = Resource.from_contents(openapi_document.document(), default_specification=DRAFT202012)
     registry: Registry[Any] = Registry().with_resource("urn:management", resource)
     return Draft202012Validator(
         {"$ref": f"urn:management{pointer}"}, registry=registry, format_checker=Draft202012Validator.FORMAT_CHECKER

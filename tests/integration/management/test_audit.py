@@ -9,10 +9,10 @@ from django.db import DataError, OperationalError
 
 from lakewarden import config
 from lakewarden.audit import refusals
-from lakewarden.audit.decisions import DECISIONS, Decisions, Group, Key
+from lakewarden.audit.decision_buffer import DECISIONS, Decisions, Group, Key
 from lakewarden.audit.models import AuditEntry
 from lakewarden.audit.refusals import PENDING, Pending, Refusal
-from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.context import Allowed
 from tenants.models import Warehouse
 from tests.installation import Grant
@@ -115,7 +115,7 @@ def test_hot_reads_are_recorded_as_those_of_django(engine: AsgiClient, warehouse
         refusals.flush()
         AuditEntry.objects.all().delete()
         if attempt == "django":
-            KNOWN.clear()
+            HELD_PRIVILEGES.clear()
         for path in paths:
             assert engine.get(path, headers=HEADERS).status == 200
         fields = ("actor", "action", "object_type", "object_id", "project_id", "request_id", "user_agent", "details")

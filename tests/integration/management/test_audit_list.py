@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakewarden.audit import refusals
-from lakewarden.audit.decisions import DECISIONS
+from lakewarden.audit.decision_buffer import DECISIONS
 from lakewarden.audit.entries import Entry, write
 from lakewarden.audit.models import AuditEntry
 from lakewarden.audit.refusals import PENDING

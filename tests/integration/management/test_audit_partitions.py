@@ -13,7 +13,7 @@ from django.db import connection
 from lakewarden.audit import partitions
 from lakewarden.audit.entries import Entry, write
 from lakewarden.audit.models import AuditEntry
-from lakewarden.audit.upkeep import keep_audit_partitions
+from lakewarden.audit.periodic_tasks import keep_audit_partitions
 from lakewarden.config import PREFIX
 from tests.servers.lakewarden_serve import prepared
 

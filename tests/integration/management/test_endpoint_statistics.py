@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from django.db import OperationalError
 
-from lakewarden.usage import records
-from lakewarden.usage.counts import COUNTS, Counts
+from lakewarden.usage import call_statistics
+from lakewarden.usage.call_counter import COUNTS, Counts
 from lakewarden.usage.models import EndpointCalls
 from tenants.models import Project, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
@@ -33,7 +33,7 @@ def told(admin: AsgiClient) -> Callable[..., dict[tuple[str, int], int]]:
     """Writes what was counted, and tells the count of each route and status that the administrator is told of."""
 
     def counts(body: dict[str, Any] = ALL) -> dict[tuple[str, int], int]:
-        records.flush()
+        call_statistics.flush()
         answer = admin.post(PATH, body)
         assert answer.status == 200, answer.body
         found = [call for calls in answer.json()["called-endpoints"] for call in calls]
@@ -120,7 +120,7 @@ def test_further_calls_of_an_hour_are_added(
 def test_a_call_names_its_warehouse_and_the_end_of_its_hour(admin: AsgiClient, warehouse: Warehouse) -> None:
     admin.get(f"/catalog/v1/{warehouse.id}/namespaces")
     before = datetime.now(UTC)
-    records.flush()
+    call_statistics.flush()
     answer = admin.post(PATH, ALL).json()
     (until,) = answer["timestamps"]
     assert timedelta(0) <= datetime.fromisoformat(until) - before <= HOUR
@@ -259,8 +259,8 @@ def test_a_database_that_is_down_keeps_the_counts(
         raise OperationalError("the connection is lost")
 
     with monkeypatch.context() as patched:
-        patched.setattr(records, "execute", down)
+        patched.setattr(call_statistics, "execute", down)
         with pytest.raises(OperationalError):
-            records.flush(counts)
-    records.flush(counts)
+            call_statistics.flush(counts)
+    call_statistics.flush(counts)
     assert EndpointCalls.objects.get().count == 1

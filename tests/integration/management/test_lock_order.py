@@ -1,4 +1,4 @@
-"""Changes of rights lock rows in one order (see `lakewarden.transactions`): who waits for one holds none behind it."""
+"""Changes of rights lock rows in one order (see `lakewarden.db_transaction`): who waits for one holds none behind it."""
 
 import time
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from lakewarden import asgi
 from lakewarden.http.conventions import Cors
 from lakewarden.http.openapi import as_yaml
-from management import openapi
+from management import openapi_document
 from tenants.models import Warehouse
 from tests.integration.management.openapi import CheckedClient, check, operations, validator
 from tests.servers.asgi_client import Answer, AsgiClient
@@ -34,11 +34,11 @@ def _routes(patterns: list[Any], prefix: str = "/") -> Iterator[str]:
 
 def test_every_route_is_documented() -> None:
     served = {route for route in _routes(get_resolver().url_patterns) if route.startswith("/management/v1/")}
-    assert served - NO_VIEWS == set(openapi.document()["paths"])
+    assert served - NO_VIEWS == set(openapi_document.document()["paths"])
 
 
 def test_the_committed_document_is_current() -> None:
-    assert COMMITTED.read_text(encoding="utf-8") == as_yaml(openapi.document()), (
+    assert COMMITTED.read_text(encoding="utf-8") == as_yaml(openapi_document.document()), (
         "run `python -m scripts.write_reference`"
     )
 
@@ -53,13 +53,13 @@ def test_operations_have_an_id_a_tag_and_the_errors() -> None:
 
 
 def test_each_schema_is_a_json_schema_and_has_no_null() -> None:
-    for name, schema in openapi.document()["components"]["schemas"].items():
+    for name, schema in openapi_document.document()["components"]["schemas"].items():
         Draft202012Validator.check_schema(schema)
         validator(f"#/components/schemas/{name}").is_valid({})  # every reference leads somewhere
 
 
 def test_members_are_kebab_case_and_only_what_is_always_there_is_required() -> None:
-    warehouse = openapi.document()["components"]["schemas"]["Warehouse"]
+    warehouse = openapi_document.document()["components"]["schemas"]["Warehouse"]
     assert {"warehouse-id", "project-id", "storage-profile"} <= set(warehouse["required"])
     assert "updated-at" in warehouse["properties"]
     assert "updated-at" not in warehouse["required"]
@@ -78,7 +78,7 @@ def test_the_document_is_served_to_everybody(client: AsgiClient) -> None:
         "application/json",
         "application/yaml",
     )
-    assert as_json.json() == yaml.safe_load(as_yaml.body) == json.loads(json.dumps(openapi.document()))
+    assert as_json.json() == yaml.safe_load(as_yaml.body) == json.loads(json.dumps(openapi_document.document()))
     assert as_json.json()["openapi"].startswith("3.1")
     assert "public" in as_json.headers["cache-control"]
     assert client.get(JSON, headers={"if-none-match": as_json.headers["etag"]}).status == 304

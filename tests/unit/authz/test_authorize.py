@@ -4,7 +4,7 @@ import pytest
 
 from lakewarden.authz.actions import ObjectType, TableAction
 from lakewarden.authz.authorize import authorize, held
-from lakewarden.authz.decisions import KNOWN, Epoch, Known
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES, DecisionCache, Epoch
 from lakewarden.authz.interface import ObjectRef, Subject
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.context import Actor, PrincipalId, RequestContext
@@ -40,7 +40,7 @@ def ask(authorizer: Authorizer, action: TableAction, epoch: Epoch | None = None)
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    KNOWN.clear()
+    HELD_PRIVILEGES.clear()
 
 
 def test_what_is_held_is_granted_with_all_that_it_implies() -> None:
@@ -83,7 +83,7 @@ def test_without_an_epoch_nothing_is_kept() -> None:
 
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
-    known: Known[frozenset[Privilege]] = Known(capacity=2)
+    known: DecisionCache[frozenset[Privilege]] = DecisionCache(capacity=2)
     for name in "abc":
         known.keep(ALICE.actor.caller, name, Epoch("p", 1), frozenset())
     assert [known.find(ALICE.actor.caller, name, Epoch("p", 1)) for name in "abc"] == [None, frozenset(), frozenset()]

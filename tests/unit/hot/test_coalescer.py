@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from lakewarden.hot.coalescer import MAX_KEYS, Coalescer, Row
-from lakewarden.sessions.bounded import Silent
+from lakewarden.postgres.bounded import Silent
 
 Query = Callable[[list[list[object]]], Coroutine[Any, Any, list[Row]]]
 

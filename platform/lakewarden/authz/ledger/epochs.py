@@ -1,6 +1,6 @@
 """The authorization epoch of each project, under which decisions are kept: raised by the ledger with each change.
 
-The project's row is locked before what is granted in it, as everybody does it (see `lakewarden.transactions`); the
+The project's row is locked before what is granted in it, as everybody does it (see `lakewarden.db_transaction`); the
 rows of several projects are locked in the order of their ids.
 """
 

@@ -13,8 +13,8 @@ import psycopg
 from lakewarden import config
 from lakewarden.authz.openfga.client import MOST_WRITTEN, OpenFga, unavailable
 from lakewarden.authz.openfga.tuples import Entry, RelationTuple
-from lakewarden.sessions import limits
-from lakewarden.sessions.opening import open_one
+from lakewarden.postgres import limits
+from lakewarden.postgres.opening import open_one
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ _BUSY = "The identity provider is asked about too many tokens at once: try again
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryLimits:
+class RemoteVerificationLimits:
     """All times in seconds.
 
     `places`: threads that may ask or wait for an answer at once; the next one waits `patience` for a place. Tokens
@@ -59,7 +59,7 @@ class _Lane:
         self.attempt = threading.Lock()
 
 
-class Inquiry:
+class RemoteVerification:
     """Verdicts of one party on tokens. Thread-safe.
 
     One call per token at a time; few calls in all; a bad token is not asked about again and again; while the
@@ -73,7 +73,7 @@ class Inquiry:
         self,
         ask: Callable[[str], JsonObject | None],
         *,
-        limits: InquiryLimits,
+        limits: RemoteVerificationLimits,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ask = ask

@@ -1,7 +1,7 @@
 import pytest
 
 from lakewarden import backends, config
-from lakewarden.authn import configured
+from lakewarden.authn import provider_settings
 from lakewarden.authn.chain import AuthenticatorChain
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.errors import NotAuthorized, Unavailable
@@ -31,7 +31,7 @@ def test_every_setting_of_a_provider_arrives() -> None:
         }
     )
 
-    assert configured.provider("main", settings.openid["main"]) == OidcProvider(
+    assert provider_settings.provider("main", settings.openid["main"]) == OidcProvider(
         id="main",
         issuer="https://a",
         audiences=("x", "y"),
@@ -50,7 +50,7 @@ def test_every_setting_of_a_provider_arrives() -> None:
 def test_provider_without_a_client_does_not_introspect() -> None:
     settings = config.read({f"{MAIN}ISSUER": "https://a"})
 
-    assert configured.provider("main", settings.openid["main"]).introspection is None
+    assert provider_settings.provider("main", settings.openid["main"]).introspection is None
 
 
 def test_authenticator_is_built_from_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:

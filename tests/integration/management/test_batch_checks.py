@@ -10,7 +10,7 @@ import pytest
 from catalog.models import Namespace, Tabular
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.actions import ACTIONS, ObjectType
-from lakewarden.authz.decisions import KNOWN
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.ids import new_id
@@ -348,7 +348,7 @@ def test_queries_grow_neither_with_checks_nor_once_known_with_objects(
     # the namespace and its tables; at first also a decision for each table, of one query or two
     assert warm == 2
     assert cold <= warm + 2 * 10
-    KNOWN.clear()
+    HELD_PRIVILEGES.clear()
     assert queries(lambda: checks(1000)) == cold
     assert queries(lambda: checks(1000)) == warm
     assert queries(lambda: checks(1, tables=1)) == warm

@@ -1,4 +1,4 @@
-"""Counts calls in memory, for the hot routes and `http.observation`; `records` writes the counts now and then."""
+"""Counts calls in memory, for the hot routes and `http.observation`; `call_statistics` stores the counts regularly."""
 
 import time
 from collections.abc import Mapping

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from lakewarden.authz.actions import Action
 from lakewarden.authz.model import is_allowed
 from lakewarden.errors import BadRequest, Forbidden, NotFound
-from management import identities, operations
+from management import batch_check_operations, identities
 from management.api import ManagementView
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 from permissions import privileges
 from permissions.privileges import Asked, Identity, Rights
 
@@ -23,7 +23,7 @@ MAX_CHECKS = 1000
 
 _CHECK = {
     "type": "object",
-    "properties": {"id": {"type": "string"}, "identity": identities.SCHEMA, "operation": operations.SCHEMA},
+    "properties": {"id": {"type": "string"}, "identity": identities.SCHEMA, "operation": batch_check_operations.SCHEMA},
     "required": ["operation"],
     "additionalProperties": False,
 }
@@ -34,7 +34,7 @@ class ChecksField(serializers.ListField):
     child = serializers.DictField()
 
 
-@extend_schema_field(operations.SCHEMA)
+@extend_schema_field(batch_check_operations.SCHEMA)
 class OperationField(serializers.DictField):
     pass
 
@@ -128,12 +128,14 @@ def _answer(check: Check, found: privileges.Found | None, known: Rights, *, stri
 
 def _check(value: Mapping[str, Any], where: str, project_id: str) -> Check:
     """Raises BadRequest that says what is wrong at which place."""
-    operations.ensure_members(value, {"id", "identity", "operation"}, where=where)
+    batch_check_operations.ensure_members(value, {"id", "identity", "operation"}, where=where)
     identifier = value.get("id")
     if identifier is not None and not isinstance(identifier, str):
-        raise BadRequest(f"{_at(where, 'id')}: {operations.shown(identifier)} is no string")
+        raise BadRequest(f"{_at(where, 'id')}: {batch_check_operations.shown(identifier)} is no string")
     identity = identities.of_body(value.get("identity"), where=_at(where, "identity"))
-    action, asked = operations.parse(value.get("operation"), where=_at(where, "operation"), project_id=project_id)
+    action, asked = batch_check_operations.parse(
+        value.get("operation"), where=_at(where, "operation"), project_id=project_id
+    )
     return Check(identifier, identity, action, asked, where)
 
 

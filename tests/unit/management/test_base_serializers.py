@@ -2,7 +2,7 @@ import pytest
 from rest_framework import serializers
 
 from lakewarden.errors import BadRequest
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
 
 
 class Inner(serializers.Serializer[object]):

@@ -1,6 +1,6 @@
 import pytest
 
-from lakewarden.authn.claims import verify_claims
+from lakewarden.authn.claim_checks import verify_claims
 from lakewarden.authn.provider import TokenRules
 from lakewarden.errors import NotAuthorized
 

@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import Callable
 from threading import Event
 
-from lakewarden.hot.files import FileChecks
+from lakewarden.hot.file_checks import FileChecks
 
 
 def counted(*answers: bool) -> tuple[Callable[[], bool], list[bool]]:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lakewarden.authn.inquiry import Inquiry, InquiryLimits
 from lakewarden.authn.json_fetch import FetchFailed, JsonObject, ServesNobody
+from lakewarden.authn.remote_verification import RemoteVerification, RemoteVerificationLimits
 from lakewarden.errors import Unavailable
 from tests.unit.authn.conftest import FakeClock
 
@@ -32,8 +32,8 @@ class Party:
         return answer
 
 
-def inquiry(party: Party, clock: FakeClock, limits: InquiryLimits | None = None) -> Inquiry:
-    return Inquiry(party.ask, limits=limits or InquiryLimits(), monotonic=clock)
+def verification(party: Party, clock: FakeClock, limits: RemoteVerificationLimits | None = None) -> RemoteVerification:
+    return RemoteVerification(party.ask, limits=limits or RemoteVerificationLimits(), monotonic=clock)
 
 
 def in_threads(count: int, call: Callable[[], Answer]) -> tuple[list[threading.Thread], list[object]]:
@@ -63,7 +63,7 @@ class CountedEvent(threading.Event):
         return super().wait(timeout)
 
 
-def joined(asked: Inquiry, party: Party, count: int, token: str) -> list[object]:
+def joined(asked: RemoteVerification, party: Party, count: int, token: str) -> list[object]:
     """What as many threads get that ask about one token: the first one's question is held, the others wait for it."""
     first, answer = in_threads(1, lambda: asked.verdict(token))
     assert party.is_asked.wait(timeout=30)
@@ -80,7 +80,7 @@ def joined(asked: Inquiry, party: Party, count: int, token: str) -> list[object]
 
 def test_refused_token_is_asked_about_once_in_a_while(clock: FakeClock) -> None:
     party = Party(good={"sub": "ada"})
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
 
     assert [asked.verdict("bad") for _ in range(100)] == [None] * 100
     assert party.asked == ["bad"]
@@ -91,7 +91,7 @@ def test_refused_token_is_asked_about_once_in_a_while(clock: FakeClock) -> None:
 
 def test_good_token_is_asked_about_each_time(clock: FakeClock) -> None:
     party = Party(good={"sub": "ada"})
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
 
     assert [asked.verdict("good") for _ in range(2)] == [{"sub": "ada"}] * 2
     assert party.asked == ["good", "good"]
@@ -100,7 +100,7 @@ def test_good_token_is_asked_about_each_time(clock: FakeClock) -> None:
 def test_many_threads_share_one_question(clock: FakeClock) -> None:
     party = Party(good={"sub": "ada"})
     party.hold = True
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
     results = joined(asked, party, 8, "good")
 
     assert results == [{"sub": "ada"}] * 8
@@ -110,7 +110,7 @@ def test_many_threads_share_one_question(clock: FakeClock) -> None:
 def test_too_many_questions_at_once_are_turned_away_soon(clock: FakeClock) -> None:
     party = Party()
     party.hold = True
-    asked = inquiry(party, clock, InquiryLimits(places=2, patience=0.02))
+    asked = verification(party, clock, RemoteVerificationLimits(places=2, patience=0.02))
     names = iter(f"t{number}" for number in range(2))
     threads, results = in_threads(2, lambda: asked.verdict(next(names)))
     while len(party.asked) < 2:
@@ -129,7 +129,7 @@ def test_too_many_questions_at_once_are_turned_away_soon(clock: FakeClock) -> No
 
 def test_party_that_is_down_is_tried_once_per_pause(clock: FakeClock) -> None:
     party = Party(a=ServesNobody("down"), b={"sub": "bob"})
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
     for _ in range(50):
         with pytest.raises(Unavailable, match="cannot be asked"):
             asked.verdict("a")
@@ -144,7 +144,7 @@ def test_party_that_is_down_is_tried_once_per_pause(clock: FakeClock) -> None:
 
 def test_while_one_thread_tries_a_party_that_was_down_the_others_are_told_at_once(clock: FakeClock) -> None:
     party = Party(a=ServesNobody("down"), b={"sub": "bob"})
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
     with pytest.raises(Unavailable):
         asked.verdict("a")
     clock.advance(1)
@@ -164,7 +164,7 @@ def test_while_one_thread_tries_a_party_that_was_down_the_others_are_told_at_onc
 
 def test_failure_over_one_token_does_not_close_the_door_to_others(clock: FakeClock) -> None:
     party = Party(poison=FetchFailed("status 500"), good={"sub": "ada"})
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
     for _ in range(10):
         with pytest.raises(Unavailable):
             asked.verdict("poison")
@@ -176,7 +176,7 @@ def test_failure_over_one_token_does_not_close_the_door_to_others(clock: FakeClo
 def test_those_who_wait_for_a_question_that_fails_are_told(clock: FakeClock) -> None:
     party = Party(a=ServesNobody("down"))
     party.hold = True
-    asked = inquiry(party, clock)
+    asked = verification(party, clock)
     results = joined(asked, party, 4, "a")
 
     assert len(results) == 4
@@ -186,7 +186,7 @@ def test_those_who_wait_for_a_question_that_fails_are_told(clock: FakeClock) -> 
 
 def test_refusals_are_bounded(clock: FakeClock) -> None:
     party = Party()
-    asked = inquiry(party, clock, InquiryLimits(refusals=2))
+    asked = verification(party, clock, RemoteVerificationLimits(refusals=2))
     for token in ("a", "b", "c", "a"):
         asked.verdict(token)
 

@@ -13,7 +13,7 @@ from psycopg.abc import PQGen
 from psycopg.pq.abc import PGconn
 from psycopg.rows import TupleRow
 
-from lakewarden.sessions.limits import Limits
+from lakewarden.postgres.limits import Limits
 
 RV = TypeVar("RV")
 _INTERVAL_S = 0.1

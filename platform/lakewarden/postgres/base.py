@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.backends.postgresql import base
 
-from lakewarden.sessions import limits
-from lakewarden.sessions.bounded import Bounded, begin
+from lakewarden.postgres import limits
+from lakewarden.postgres.bounded import Bounded, begin
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

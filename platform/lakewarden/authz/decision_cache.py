@@ -25,7 +25,7 @@ class Epoch:
     number: int
 
 
-class Known(Generic[T]):
+class DecisionCache(Generic[T]):
     """A bounded map of what is known of callers under an epoch, shared by all threads of a process."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -47,8 +47,8 @@ class Known(Generic[T]):
             self._known.clear()
 
 
-KNOWN: Known[frozenset[Privilege]] = Known()
+HELD_PRIVILEGES: DecisionCache[frozenset[Privilege]] = DecisionCache()
 """All that a caller holds on an object, implications included."""
 
-PRINCIPALS: Known[tuple[PrincipalId, ...]] = Known(capacity=10_000)
+CALLER_PRINCIPALS: DecisionCache[tuple[PrincipalId, ...]] = DecisionCache(capacity=10_000)
 """A caller and all roles that he has in a project, by the project's id."""

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from lakewarden.authn.interface import Principal
-from lakewarden.authn.profile import principal_of, seconds
+from lakewarden.authn.principal_from_claims import principal_of, seconds
 from lakewarden.authn.provider import OidcProvider
 from lakewarden.errors import NotAuthorized
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-from lakewarden.audit.decisions import Decisions, Group, Key, entries
+from lakewarden.audit.decision_buffer import Decisions, Group, Key, entries
 from lakewarden.audit.losses import OVERFULL
 from lakewarden.context import Allowed
 

@@ -19,7 +19,7 @@ class _Refusal:
     until: float
 
 
-class Refusals:
+class RefusedTokens:
     """A storm of one bad token does not become a storm of questions. Thread-safe and bounded."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:

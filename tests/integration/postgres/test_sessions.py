@@ -12,9 +12,9 @@ from pydantic import SecretStr
 
 from lakewarden import config
 from lakewarden.hot import connections
-from lakewarden.sessions import limits, pooler
-from lakewarden.sessions.bounded import Silent
-from lakewarden.sessions.opening import open_async, open_one
+from lakewarden.postgres import limits, pooler
+from lakewarden.postgres.bounded import Silent
+from lakewarden.postgres.opening import open_async, open_one
 from tests.servers.silent_proxy import silent_proxy
 
 LIMITS = limits.Limits(5, 30, 15, 120)

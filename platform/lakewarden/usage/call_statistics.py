@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.usage.counts import COUNTS, Call, Counts
+from lakewarden.usage.call_counter import COUNTS, Call, Counts
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import psycopg
 from psycopg.errors import ProtocolViolation
 
 from lakewarden.config import DatabaseConfig
-from lakewarden.sessions.bounded import Bounded
-from lakewarden.sessions.opening import open_plain
+from lakewarden.postgres.bounded import Bounded
+from lakewarden.postgres.opening import open_plain
 
 ROUNDS: Final = 5
 SENTENCE: Final = (

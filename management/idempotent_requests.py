@@ -20,8 +20,8 @@ from lakewarden.http.errors import error_body
 from lakewarden.http.repeatable import REMEMBERED, TERMINAL
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response
-from lakewarden.idempotency import records
-from lakewarden.idempotency.records import Outcome, RepeatedRequest
+from lakewarden.idempotency import outcomes
+from lakewarden.idempotency.outcomes import Outcome, RepeatedRequest
 
 MUTATING: Final = frozenset({"POST", "PUT", "DELETE"})
 HEADER: Final = "idempotency-key"
@@ -38,9 +38,9 @@ def once(call: ApiRequest, run: Run) -> Response:
     Raises BadRequest when the key belongs to another request, and what `run` raises.
     """
     project, value = call.context.project_id, call.headers[HEADER]
-    key = records.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
+    key = outcomes.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
     call = replace(call, context=replace(call.context, idempotency=key))
-    earlier = records.find(call.context)
+    earlier = outcomes.find(call.context)
     if earlier is not None:
         return _again(call, run)
     try:
@@ -54,10 +54,10 @@ def once(call: ApiRequest, run: Run) -> Response:
             raise
         with suppress(RepeatedRequest):
             body = json_response(error_body(error, error.message[:REMEMBERED])).content
-            records.remember_refusal(call.context, status=error.status, body=body)
+            outcomes.remember_refusal(call.context, status=error.status, body=body)
             raise
         return _again(call, run)  # one with the same key was quicker: what it did may be why this one failed
-    records.remember_answer(call.context, status=response.status_code, body=_body(response))
+    outcomes.remember_answer(call.context, status=response.status_code, body=_body(response))
     return response
 
 
@@ -78,7 +78,7 @@ def _again(call: ApiRequest, run: Run) -> Response:
 
 def _told(call: ApiRequest) -> Response:
     for _ in range(_LOOKS):
-        earlier = records.find(call.context)
+        earlier = outcomes.find(call.context)
         answer = earlier and (earlier.refusal or earlier.answer)
         if answer:
             code, body = answer

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from lakewarden.usage.counts import Call, Counts
+from lakewarden.usage.call_counter import Call, Counts
 
 WAREHOUSE = UUID(int=7)
 ROUTE = "GET /catalog/v1/{prefix}/namespaces"

@@ -10,9 +10,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import Direction, OpenApiParameter
 from rest_framework import serializers
 
-from management.repeating import MUTATING
-from management.schema_parts import COMPONENTS, ERROR, PATHS
-from management.shapes import Body, Shape
+from management.base_serializers import Body, Shape
+from management.idempotent_requests import MUTATING
+from management.openapi_components import COMPONENTS, ERROR, PATHS
 
 _PREFIX: Final = "/management/v1/"
 

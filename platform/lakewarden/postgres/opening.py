@@ -6,8 +6,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import PGconn, Ping
 
 from lakewarden.config import DatabaseConfig
-from lakewarden.sessions.bounded import AsyncBounded, Bounded, begin, begin_async
-from lakewarden.sessions.limits import Limits
+from lakewarden.postgres.bounded import AsyncBounded, Bounded, begin, begin_async
+from lakewarden.postgres.limits import Limits
 
 
 def network(settings: DatabaseConfig) -> dict[str, Any]:
