@@ -78,9 +78,14 @@ class NamespaceEndpoint(CatalogMutation):
             force=request.flag("force") or False,
             recursive=request.flag("recursive") or False,
         )
-        action = NamespaceAction.FORCE_DROP if options.force else NamespaceAction.DELETE
-        drop_namespace.drop(access.namespace(request.context, ref, action), options)
+        drop_namespace.drop(access.namespace(request.context, ref, _drop_action(options)), options)
         return no_content()
+
+
+def _drop_action(options: DropOptions) -> NamespaceAction:
+    if not options.force:
+        return NamespaceAction.DELETE
+    return NamespaceAction.FORCE_DROP_ALL if options.recursive else NamespaceAction.FORCE_DROP
 
 
 def _purge(request: ApiRequest) -> bool | None:

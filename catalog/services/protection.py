@@ -83,7 +83,7 @@ def _set(granted: Granted[O], *, protected: bool, reason: str | None) -> Protect
             found.version = F("version") + 1
             fields.append("version")
         found.save(update_fields=fields)
-        record(_change(target, {"protected": protected, "reason": reason}), context)
+        record(_change(target, {"protected": protected, "reason": reason, "before": before}), context)
     return _shown(found)
 
 

@@ -84,8 +84,8 @@ def set_protection(granted: Granted[Warehouse], *, protected: bool, reason: str 
         raise BadRequest("reason: it says why the warehouse is protected; leave it out to lift the protection")
 
     def alteration(before: Warehouse) -> Alteration:
-        told: dict[str, Any] = {"protected": protected} | ({"reason": reason} if reason else {})
         kept = before.protection
+        told: dict[str, Any] = {"protected": protected, "before": kept} | ({"reason": reason} if reason else {})
         if protected and (kept is None or (reason is not None and kept["reason"] != reason)):
             kept = {"by": granted.context.actor.id, "at": timezone.now().isoformat(), "reason": reason}
         return Alteration("updateWarehouseProtection", {"protection": kept if protected else None}, told)

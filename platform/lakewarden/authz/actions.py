@@ -95,6 +95,7 @@ class NamespaceAction(Enum):
     SET_PROTECTION = "set_protection"
     DELETE = "delete"
     FORCE_DROP = "force_drop"
+    FORCE_DROP_ALL = "force_drop_all"
     UNDROP = "undrop"
     MOVE = "move"
     ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"

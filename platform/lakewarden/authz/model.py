@@ -257,6 +257,8 @@ REQUIRED: dict[Action, Needs] = {
         ),
         (frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     ),
+    # of what lies in it too: owning the namespace is not owning that, and manages no grants under managed access
+    NamespaceAction.FORCE_DROP_ALL: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     NamespaceAction.MOVE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
 }
 

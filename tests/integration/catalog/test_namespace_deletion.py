@@ -241,7 +241,7 @@ def test_force_needs_its_own_right(lake: Lake, grant: Give) -> None:
     clerk = lake.as_user("clerk")
     refused = drop(clerk, force="true")
     assert refused.error() == (403, "ForbiddenException")
-    assert "force_drop on this namespace needs the privilege" in refused.message()
+    assert "force_drop_all on this namespace needs the privilege" in refused.message()
     assert drop(clerk).status == 204
 
 
