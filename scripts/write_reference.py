@@ -54,7 +54,9 @@ def catalog_api() -> str:
 
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:
     rows: list[str] = []
-    for name, field in model.model_fields.items():
+    # as a class writes them down: pydantic lists inherited ones first
+    for name in dict.fromkeys([*model.__annotations__, *model.model_fields]):
+        field = model.model_fields[name]
         section, path = _section(field), prefix + name.upper()
         if section is None:
             rows.append(f"| `{path}` | {field.description} | {_default(field)} |")

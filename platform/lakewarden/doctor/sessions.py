@@ -11,12 +11,7 @@ def examine(connection: Bounded, settings: DatabaseConfig) -> Finding:
     if pooler.lends_by_transaction(settings):
         return fail("sessions", pooler.SENTENCE, fix=pooler.REMEDY)
     way = "a pooler in session mode lies between" if pooler.is_pooled(connection) else "no pooler lies between"
-    wanted = limits.Limits(
-        settings.lock_timeout_s,
-        settings.statement_timeout_s,
-        settings.idle_in_transaction_timeout_s,
-        settings.transaction_timeout_s,
-    )
+    wanted = limits.Limits.of(settings)
     begin(connection, wanted)
     rows = connection.execute(_KEPT, [list(wanted.parameters())]).fetchall()
     kept: dict[str, str] = dict(rows)

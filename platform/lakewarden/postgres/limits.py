@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from lakewarden import config
+from lakewarden.config import SessionTimeouts
 
 ANSWER_GRACE_S = 3.0
 """The database ends a statement itself: only one that is frozen, or cut off in silence, is still quiet after this."""
@@ -17,6 +18,15 @@ class Limits:
     statement_s: float | None
     idle_in_transaction_s: float | None
     transaction_s: float | None
+
+    @classmethod
+    def of(cls, settings: SessionTimeouts) -> Self:
+        return cls(
+            settings.lock_timeout_s,
+            settings.statement_timeout_s,
+            settings.idle_in_transaction_timeout_s,
+            settings.transaction_timeout_s,
+        )
 
     @property
     def answer_s(self) -> float | None:
@@ -61,15 +71,8 @@ def current() -> Limits:
 
 def of_work() -> Limits:
     """For a worker: whole warehouses take longer than a caller would wait."""
-    worker = config.current().worker
-    return Limits(worker.lock_timeout_s, worker.statement_timeout_s, worker.idle_in_transaction_timeout_s, None)
+    return Limits.of(config.current().worker)
 
 
 def _of_requests() -> Limits:
-    database = config.current().database
-    return Limits(
-        database.lock_timeout_s,
-        database.statement_timeout_s,
-        database.idle_in_transaction_timeout_s,
-        database.transaction_timeout_s,
-    )
+    return Limits.of(config.current().database)

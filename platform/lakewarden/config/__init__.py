@@ -1,0 +1,42 @@
+"""Typed configuration from LAKEWARDEN__* variables; settings.py and the commands read it, nothing else the environment.
+
+`LAKEWARDEN__DATABASE__URL` sets `database.url`; names are matched without case. Unknown names and contradictory
+values refuse to start.
+"""
+
+from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
+from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
+from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerConfig
+from lakewarden.config.environment import PREFIX, ConfigError, current, read
+from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
+from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
+from lakewarden.config.root import RESERVED_PROVIDERS, Config
+from lakewarden.config.server import ServerConfig
+
+__all__ = [
+    "PREFIX",
+    "RESERVED_PROVIDERS",
+    "AuditConfig",
+    "AuthorizationConfig",
+    "CatalogConfig",
+    "Config",
+    "ConfigError",
+    "DatabaseConfig",
+    "DeletionConfig",
+    "EventsConfig",
+    "IdempotencyConfig",
+    "IntrospectionConfig",
+    "KubernetesConfig",
+    "LakehouseConfig",
+    "LogConfig",
+    "OidcConfig",
+    "OpenFgaConfig",
+    "RolesConfig",
+    "ServerConfig",
+    "SessionTimeouts",
+    "StorageConfig",
+    "UsageConfig",
+    "WorkerConfig",
+    "current",
+    "read",
+]

@@ -1,0 +1,38 @@
+"""What callers may do, and who decides it."""
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from lakewarden.config.sections import HttpUri, Section
+
+
+class AuthorizationConfig(Section):
+    backend: Literal["database", "openfga", "allow-all"] = Field(
+        "database", description="Who decides what a caller may do; `openfga` needs `openfga.api_url`."
+    )
+
+
+class OpenFgaConfig(Section):
+    """The OpenFGA server that decides when `authorization.backend` is `openfga`."""
+
+    api_url: HttpUri | None = Field(None, description="Address of OpenFGA's HTTP API.")
+    api_token: SecretStr | None = Field(None, min_length=1, description="Key (`preshared`) that OpenFGA accepts.")
+    store: str = Field(
+        "lakewarden",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{2,63}$",
+        description="Name of the store there; it is made if it is missing, and must be no other installation's.",
+    )
+    timeout_s: float = Field(
+        3,
+        ge=1,
+        le=60,
+        description="Seconds to wait for an answer; not more than OpenFGA's own `--request-timeout` and "
+        "`--listObjects-deadline`.",
+    )
+
+
+class RolesConfig(Section):
+    max_nesting_depth: int = Field(
+        10, ge=1, le=100, description="Most roles in a chain in which each is a member of the next."
+    )

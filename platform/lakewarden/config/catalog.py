@@ -1,0 +1,117 @@
+"""Tables, views and their files."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from lakewarden.config.sections import Paths, Section
+
+
+class StorageConfig(Section):
+    local_roots: Paths = Field(
+        (), description="Directories below which warehouses of type `local` may lie; empty switches them off."
+    )
+    max_calls_at_once: int = Field(
+        8,
+        ge=1,
+        le=256,
+        description="Calls of one process that may be inside one warehouse's storage; further ones wait, and are "
+        "answered 503 while it does not answer. Leave some of `server.threads` for what needs no storage.",
+    )
+
+
+class CatalogConfig(Section):
+    staged_lifetime_s: int = Field(
+        86_400,
+        ge=60,
+        le=30 * 86_400,
+        description="Seconds for which a staged creation keeps its location for the commit that ends it.",
+    )
+    max_staged: int = Field(
+        1000, ge=1, le=100_000, description="Most staged creations that one caller may have open in one namespace."
+    )
+    max_changes_per_transaction: int = Field(
+        500, ge=1, le=10_000, description="Most tables that one transaction over several tables may change."
+    )
+    max_updates_per_commit: int = Field(
+        10_000, ge=1, description="Most updates, and most requirements, that one commit to a table or view may have."
+    )
+    metrics_retention_days: int = Field(
+        30, ge=1, le=36500, description="Days for which scan and commit reports of engines are kept."
+    )
+    max_list_entries: int = Field(
+        100_000,
+        ge=1000,
+        le=10_000_000,
+        description="Most entries of a list that is asked for without pages; a longer one is refused (400), and can be "
+        "read in pages.",
+    )
+    max_metadata_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=64 * 1024,
+        le=256 * 1024 * 1024,
+        description="Largest metadata of a table or view, in bytes of its JSON, not packed. A change that leaves it "
+        "larger is refused (400), unless it makes it smaller than before.",
+    )
+    max_properties: int = Field(10_000, ge=100, description="Most properties of a table or view.")
+    max_properties_bytes: int = Field(
+        1024 * 1024, ge=4096, description="Largest properties of a table or view: all keys and values together."
+    )
+    max_namespace_properties: int = Field(1000, ge=10, description="Most properties of a namespace.")
+    max_namespace_properties_bytes: int = Field(
+        128 * 1024, ge=4096, description="Largest properties of a namespace: all keys and values together, in bytes."
+    )
+    max_property_key_bytes: int = Field(1024, ge=255, description="Longest key of a property, in bytes.")
+    max_property_value_bytes: int = Field(
+        256 * 1024, ge=4096, description="Longest value of a property, in bytes of UTF-8."
+    )
+    metrics_report_bytes: int = Field(
+        64 * 1024, ge=1024, description="Largest scan or commit report of an engine, in bytes; a larger one gets 413."
+    )
+    metrics_bytes_of_one_caller: int = Field(
+        32 * 1024 * 1024,
+        ge=1024,
+        description="Bytes of reports that are kept of one caller in a warehouse and a day (UTC); what comes beyond it "
+        "is answered (204), counted and not kept.",
+    )
+    metrics_bytes_of_warehouse: int = Field(
+        512 * 1024 * 1024, ge=1024, description="The same for all callers of a warehouse together."
+    )
+    statistics_retention_days: int = Field(
+        90, ge=1, le=36500, description="Days for which a warehouse's hourly numbers of tables and views are kept."
+    )
+
+
+class DeletionConfig(Section):
+    """What happens to what is dropped."""
+
+    purge_grace_s: int = Field(
+        60,
+        ge=0,
+        le=86400,
+        description="Seconds for which the files of a dropped table stay when nobody asked for their removal in so "
+        "many words; registering the table again meanwhile keeps them. 0 removes them at once.",
+    )
+    tracked_from: int = Field(
+        1000,
+        ge=1,
+        le=100000,
+        description="Tables and views that one request may remove for good while its caller waits; more leave the "
+        "catalog at once, and are removed by a task.",
+    )
+    purge_ledger: Literal["counts", "paths"] = Field(
+        "counts",
+        description="What is kept of the files that a purge removes: how many and how large they were, or their "
+        "`paths` too.",
+    )
+    purge_ledger_paths: int = Field(
+        100_000, ge=0, description="Most paths that are kept of one purge; the counts are of all its files."
+    )
+
+
+class LakehouseConfig(Section):
+    warehouse: str | None = Field(
+        None,
+        description="Warehouse of `/lakehouse` without `/w/…`, as `<name>` in the default project or "
+        "`<project>/<name>`; without it the only one of the default project, or the one named `default`.",
+    )

@@ -1,0 +1,64 @@
+"""The whole configuration, and what holds between its sections."""
+
+import re
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
+from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
+from lakewarden.config.database import DatabaseConfig, WorkerConfig
+from lakewarden.config.identity import KubernetesConfig, OidcConfig
+from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
+from lakewarden.config.sections import Section
+from lakewarden.config.server import ServerConfig
+
+RESERVED_PROVIDERS = {
+    "kubernetes": "service accounts",
+    "system": "the server itself",
+    "lakewarden": "roles that stand for nothing outside",
+    "role": "roles as principals",
+}
+"""Ids that no OpenID provider may have, as its users or their roles would be taken for others; and whose they are."""
+_PROVIDER_ID = re.compile(r"[a-z0-9-]{1,64}")
+
+
+class Config(Section):
+    mode: Literal["production", "development"] = Field(
+        "production", description="`development` allows the built-in issuer; never use it where others can connect."
+    )
+    server: ServerConfig = Field(default_factory=ServerConfig)
+    database: DatabaseConfig = Field(default_factory=DatabaseConfig)
+    openid: dict[str, OidcConfig] = Field(
+        default_factory=dict, description="OIDC providers by id (`LAKEWARDEN__OPENID__<ID>__ISSUER`)."
+    )
+    kubernetes: KubernetesConfig = Field(default_factory=KubernetesConfig)
+    authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
+    openfga: OpenFgaConfig = Field(default_factory=OpenFgaConfig)
+    roles: RolesConfig = Field(default_factory=RolesConfig)
+    storage: StorageConfig = Field(default_factory=StorageConfig)
+    catalog: CatalogConfig = Field(default_factory=CatalogConfig)
+    deletion: DeletionConfig = Field(default_factory=DeletionConfig)
+    lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
+    worker: WorkerConfig = Field(default_factory=WorkerConfig)
+    usage: UsageConfig = Field(default_factory=UsageConfig)
+    events: EventsConfig = Field(default_factory=EventsConfig)
+    idempotency: IdempotencyConfig = Field(default_factory=IdempotencyConfig)
+    audit: AuditConfig = Field(default_factory=AuditConfig)
+    log: LogConfig = Field(default_factory=LogConfig)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for provider in self.openid:
+            if not _PROVIDER_ID.fullmatch(provider):
+                raise ValueError(f"openid provider id {provider!r} is not 1 to 64 of a-z, 0-9 and '-'")
+            if provider in RESERVED_PROVIDERS:
+                raise ValueError(
+                    f"openid provider id {provider!r} is taken by {RESERVED_PROVIDERS[provider]}: choose another one"
+                )
+        if self.authorization.backend == "openfga" and self.openfga.api_url is None:
+            raise ValueError("authorization.backend is 'openfga', but openfga.api_url is missing: set its address")
+        for root in self.storage.local_roots:
+            if not root.is_absolute():
+                raise ValueError(f"storage.local_roots: {str(root)!r} is not an absolute path")
+        return self

@@ -1,0 +1,125 @@
+"""The HTTP server: what it listens on, and how much of it one caller may take."""
+
+import re
+from ipaddress import ip_network
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from lakewarden.config.sections import Names, Section
+
+
+def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value != "*" and not re.fullmatch(r"https?://[A-Za-z0-9._~:\[\]-]+", value):
+            raise ValueError(f"{value!r} is no origin: scheme and host without a path, as https://console.example.org")
+    return values
+
+
+Origins = Annotated[Names, AfterValidator(_origins)]
+
+
+def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        try:
+            ip_network(value, strict=False)
+        except ValueError:
+            raise ValueError(f"{value!r} is not an address or a network, for example 10.0.0.7 or 10.0.0.0/8") from None
+    return values
+
+
+Networks = Annotated[Names, AfterValidator(_networks)]
+
+
+class ServerConfig(Section):
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8181, ge=0, le=65535, description="Port to listen on.")
+    threads: int = Field(16, ge=1, le=256, description="Threads that run requests (and database connections).")
+    base_uri: str | None = Field(
+        None, description="Address that clients reach the server by, if not the request's own."
+    )
+    trusted_proxies: Networks = Field(
+        (),
+        description="Addresses and networks (`10.0.0.0/8`) of proxies in front, whose `x-forwarded-for`, `-host`, "
+        "`-proto`, `-port` and `-prefix` are believed; without them, and from anybody else, these headers are ignored.",
+    )
+    enable_default_project: bool = Field(
+        default=True,
+        description="Make a default project at bootstrap, for requests that name none; without it these are refused.",
+    )
+    max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Largest request body accepted, in bytes.")
+    max_plain_body_bytes: int = Field(
+        2 * 1024 * 1024,
+        ge=64 * 1024,
+        description="Largest body, unpacked, of requests that carry no metadata of a table or view, no transaction and "
+        "no metrics report; 413 beyond it.",
+    )
+    max_working_bytes: int = Field(
+        512 * 1024 * 1024,
+        ge=64 * 1024 * 1024,
+        description="Bytes of memory, estimated, that requests on large tables, lists and bodies may take together; "
+        "more of them wait, and are then answered 503.",
+    )
+    max_sending_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=16 * 1024 * 1024,
+        description="Bytes of large answers that clients may leave unread together, beyond which new requests are "
+        "answered 503.",
+    )
+    small_body_bytes: int = Field(
+        64 * 1024,
+        ge=1024,
+        description="Bytes of a body that are read before the caller's token is verified.",
+    )
+    bodies_in_flight_bytes: int = Field(
+        128 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Memory for the larger bodies of all requests in progress, uncompressed; at least twice "
+        "`max_body_bytes`.",
+    )
+    queue: int = Field(256, ge=1, le=10000, description="Requests that may wait for a thread.")
+    queue_timeout_s: float = Field(20, ge=0.1, le=600, description="Seconds that a request may wait for a thread.")
+    caller_share_percent: int = Field(
+        75,
+        ge=1,
+        le=100,
+        description="Most that one caller may take of the threads, the queue, and the memory of bodies and answers, "
+        "while the rest stays free for others.",
+    )
+    verification_threads: int = Field(
+        8, ge=1, le=256, description="Threads that verify tokens which this process does not know yet."
+    )
+    max_connections: int = Field(1000, ge=1, le=100000, description="Connections that may be open at once.")
+    header_timeout_s: float = Field(
+        10, ge=0.1, le=600, description="Seconds in which the headers of a request must have come."
+    )
+    body_timeout_s: float = Field(
+        20,
+        ge=0.1,
+        le=600,
+        description="Seconds in which a body must have come, and one more for each `min_bytes_per_s` of it.",
+    )
+    min_bytes_per_s: int = Field(64 * 1024, ge=1024, description="Slowest pace of a larger body, in bytes a second.")
+    write_timeout_s: float = Field(
+        30, ge=0.1, le=600, description="Seconds after which a client that does not read its answer is given up."
+    )
+    keep_alive_timeout_s: int = Field(
+        75, ge=1, le=3600, description="Seconds for which a connection without a request stays open."
+    )
+    stop_timeout_s: float = Field(
+        25,
+        ge=0,
+        le=3600,
+        description="Seconds that requests in progress get to end after TERM; the process has ended 4 seconds later.",
+    )
+    cors_origins: Origins = Field(
+        (), description="Origins whose pages may call the API from a browser; `*` is all of them, empty none."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.bodies_in_flight_bytes < 2 * self.max_body_bytes:
+            raise ValueError(
+                f"bodies_in_flight_bytes is {self.bodies_in_flight_bytes}: at least twice max_body_bytes is needed"
+            )
+        return self
