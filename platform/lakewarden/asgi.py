@@ -32,9 +32,9 @@ from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
 from lakewarden.http.running_queries import RUNNING  # noqa: E402 after setup
-from lakewarden.http.shares import Shares  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
+from lakewarden.shares import Shares  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import call_statistics  # noqa: E402 after setup
 

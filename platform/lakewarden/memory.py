@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from lakewarden import config
 from lakewarden.errors import Unavailable
-from lakewarden.http.shares import Shares
+from lakewarden.shares import Shares
 
 T = TypeVar("T")
 

@@ -70,7 +70,7 @@ TEMPLATES = [
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
 PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.periodic_tasks"]
 if _config.authorization.backend == "openfga":
-    PROCRASTINATE_IMPORT_PATHS.append("lakewarden.authz.openfga.periodic_tasks")
+    PROCRASTINATE_IMPORT_PATHS.append("lakewarden.tasks.authorization_changes")
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],

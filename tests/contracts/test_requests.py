@@ -9,8 +9,8 @@ from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.ledger.models import Change
 from lakewarden.authz.openfga import reconcile, store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
-from lakewarden.authz.openfga.periodic_tasks import apply_authorization_changes
 from lakewarden.config import OpenFgaConfig
+from lakewarden.tasks.authorization_changes import apply_authorization_changes
 from tenants.models import Warehouse
 from tests.contracts.conftest import PATIENT, configured
 from tests.installation import admin, admin_context, client, grant, stranger, warehouse

@@ -6,7 +6,7 @@ from typing import Any, Final
 from lakewarden.errors import Unavailable
 from lakewarden.hot.routes import Answer
 from lakewarden.http.bodies import IncomingBody
-from lakewarden.http.shares import Shares
+from lakewarden.shares import Shares
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from lakewarden.errors import Unavailable
-from lakewarden.http.shares import Shares
+from lakewarden.shares import Shares
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import pytest
 
 from lakewarden.errors import Unavailable
 from lakewarden.http.fair_threads import FairThreads
-from lakewarden.http.shares import Shares
+from lakewarden.shares import Shares
 
 
 class Stage:

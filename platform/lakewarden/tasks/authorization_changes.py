@@ -1,4 +1,4 @@
-"""Applies what requests have left in the log of changes: a task of the worker, each few seconds."""
+"""Tells OpenFGA what requests have left in the log of changes: a task of the worker, every few seconds."""
 
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
