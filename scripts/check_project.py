@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts import permissions, write_reference
+from scripts import write_reference
 
 ROOT = Path(__file__).parent.parent
 MACHINE_PATHS = re.compile(r"(?<![\w$}])/(?:root|home/\w+|work)/(?!\.\.)")
@@ -34,16 +34,10 @@ def _lock() -> list[str]:
 
 
 def _reference() -> list[str]:
-    pages = {
-        write_reference.PAGE: write_reference.configuration,
-        write_reference.MANAGEMENT_API: write_reference.management_api,
-        write_reference.CATALOG_API: write_reference.catalog_api,
-        write_reference.PERMISSIONS: permissions.page,
-    }
     return [
         f"{page.relative_to(ROOT)} is not current: run `python -m scripts.write_reference`"
-        for page, made in pages.items()
-        if not page.is_file() or page.read_text(encoding="utf-8") != made()
+        for page, made in write_reference.pages()
+        if not page.is_file() or page.read_text(encoding="utf-8") != made
     ]
 
 

@@ -1,6 +1,7 @@
 """Writes the reference pages that are generated from the code; `check_project` checks that they are current."""
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import get_args, get_origin
 
@@ -11,18 +12,14 @@ from pydantic_core import PydanticUndefined
 
 from lakewarden.config import PREFIX, Config
 from lakewarden.http.openapi import as_yaml
-from scripts import permissions
+from scripts import cli, events, permissions
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
-PAGE = REFERENCE / "configuration.md"
-MANAGEMENT_API = REFERENCE / "management-api.yaml"
-CATALOG_API = REFERENCE / "catalog-api.yaml"
-PERMISSIONS = REFERENCE / "permissions.md"
 HEAD = """# Configuration
 
-Everything is set by environment variables. Names are matched without case; unknown names and wrong values refuse to
-start. Lists are separated by commas. `<ID>` is the id of an OIDC provider (`oidc` for the first): users of it are
-`<id>~<subject>`.
+Everything is set by environment variables. Upper and lower case are the same in names. The server refuses to start if a
+name is unknown or a value is not valid. Lists are separated by commas. `<ID>` is the id of an OIDC provider (`oidc` for
+the first): users of it are `<id>~<subject>`.
 
 | variable | meaning | default |
 |---|---|---|
@@ -36,20 +33,51 @@ def configuration() -> str:
 
 def management_api() -> str:
     """The OpenAPI document of the management API. Raises IncompleteDocument that lists what the code does not say."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
-    django.setup()
-    from management import openapi_document  # noqa: PLC0415 it needs Django's settings
+    from management import openapi_document  # noqa: PLC0415 it needs Django's apps
 
     return as_yaml(openapi_document.document())
 
 
+def management_routes() -> str:
+    """The page of the management API's routes."""
+    from management import openapi_document  # noqa: PLC0415 it needs Django's apps
+    from scripts import management_routes as routes  # noqa: PLC0415
+
+    return routes.page(openapi_document.document())
+
+
 def catalog_api() -> str:
     """The OpenAPI document of the catalog API. Raises IncompleteDocument that lists what the code does not say."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
-    django.setup()
-    from catalog.api.openapi import document  # noqa: PLC0415 it needs Django's settings
+    from catalog.api.openapi import document  # noqa: PLC0415 it needs Django's apps
 
     return as_yaml(document.document())
+
+
+def errors() -> str:
+    """The page of errors."""
+    from scripts import errors as tree  # noqa: PLC0415 it needs Django's apps
+
+    return tree.page()
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "configuration.md": configuration,
+    "cli.md": cli.page,
+    "permissions.md": permissions.page,
+    "errors.md": errors,
+    "events.md": events.page,
+    "management-api.md": management_routes,
+    "management-api.yaml": management_api,
+    "catalog-api.yaml": catalog_api,
+}
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each page's file and what it should hold."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
+    django.setup()
+    for name, page in PAGES.items():
+        yield REFERENCE / name, page()
 
 
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:
@@ -85,7 +113,5 @@ def _default(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(configuration(), encoding="utf-8")
-    MANAGEMENT_API.write_text(management_api(), encoding="utf-8")
-    CATALOG_API.write_text(catalog_api(), encoding="utf-8")
-    PERMISSIONS.write_text(permissions.page(), encoding="utf-8")
+    for path, text in pages():
+        path.write_text(text, encoding="utf-8")

@@ -22,6 +22,8 @@ from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.events.models import OutboxEvent
+from lakewarden.events.types import EVENTS
 from lakewarden.storage.profiles import parse_profile
 from tenants import access
 from tenants.models import Warehouse
@@ -72,6 +74,10 @@ def database(database_url: str, django_db_blocker: DjangoDbBlocker) -> Iterator[
             tables = ", ".join(connection.ops.quote_name(name) for name in sorted(names))
             cursor.execute(f"truncate {tables} restart identity cascade")
         yield
+        for kind, about, members in OutboxEvent.objects.values_list("type", "object_type", "data").distinct():
+            described = EVENTS[kind]
+            assert about in described.objects, f"{kind} is about a {about}: events.types does not say so"
+            assert set(described.data) <= members.keys() <= {*described.data, *described.sometimes}, kind
 
 
 @pytest.fixture

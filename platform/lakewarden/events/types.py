@@ -1,0 +1,159 @@
+"""Every event that a change can cause: what it is about and what its `data` holds. The tests hold events against this.
+
+The reference page of events is made from it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """`objects` are the possible object types; `data` and `sometimes` the members of `data`, always there or not."""
+
+    meaning: str
+    objects: tuple[str, ...]
+    data: tuple[str, ...] = ()
+    sometimes: tuple[str, ...] = ()
+
+
+_TABULAR: Final = ("name", "namespace", "warehouse-id", "metadata-location", "version")
+_NAMESPACE: Final = ("namespace", "warehouse-id")
+_NAMED: Final = ("name", *_NAMESPACE)
+_DROPPED: Final = ("purge", "force", "soft", "deletion-id", "expires-at")
+
+
+def _of_tabulars(kind: str) -> dict[str, EventType]:
+    kinds, name = (kind,), kind.capitalize()
+    return {
+        f"create{name}": EventType(f"A {kind} was created.", kinds, _TABULAR),
+        f"register{name}": EventType(f"A {kind} was registered from a metadata file.", kinds, _TABULAR),
+        f"update{name}": EventType(f"A commit changed a {kind}.", kinds, _TABULAR),
+        f"rename{name}": EventType(f"A {kind} has another name or namespace.", kinds, (*_TABULAR, "before")),
+        f"drop{name}": EventType(
+            f"A {kind} was dropped: for good, or so that it can be restored.",
+            kinds,
+            _TABULAR,
+            (*_DROPPED, "replaced-by"),
+        ),
+        f"expire{name}": EventType(
+            f"The time in which a dropped {kind} could be restored is over.",
+            kinds,
+            (*_NAMED, "purge", "deletion-id"),
+        ),
+        f"set{name}Protection": EventType(
+            f"A {kind} was protected against deletion, or is not any more.", kinds, (*_NAMED, "protected", "reason")
+        ),
+    }
+
+
+_CATALOG: Final[dict[str, EventType]] = {
+    **_of_tabulars("table"),
+    **_of_tabulars("view"),
+    "unregisterTable": EventType("A table left the catalog; its files stay.", ("table",), _TABULAR),
+    "undropTabulars": EventType(
+        "A dropped object was restored; there is one event for each.",
+        ("table", "view", "namespace"),
+        (*_NAMESPACE, "deletion-id"),
+        ("name",),
+    ),
+    "createNamespace": EventType("A namespace was created.", ("namespace",), _NAMESPACE),
+    "updateNamespaceProperties": EventType(
+        "Properties of a namespace were set or removed.", ("namespace",), (*_NAMESPACE, "updated", "removed")
+    ),
+    "moveNamespace": EventType(
+        "A namespace was renamed or moved, with everything in it.", ("namespace",), (*_NAMESPACE, "before", "moved")
+    ),
+    "dropNamespace": EventType(
+        "A namespace was dropped: for good, or so that it can be restored.",
+        ("namespace",),
+        _NAMESPACE,
+        (*_DROPPED, "recursive", "namespaces-below", "tables-and-views"),
+    ),
+    "expireNamespace": EventType(
+        "The time in which a dropped namespace could be restored is over.",
+        ("namespace",),
+        (*_NAMESPACE, "purge", "deletion-id"),
+    ),
+    "setNamespaceProtection": EventType(
+        "A namespace was protected against deletion, or is not any more.",
+        ("namespace",),
+        (*_NAMESPACE, "protected", "reason"),
+    ),
+}
+_WAREHOUSES: Final[dict[str, EventType]] = {
+    "createWarehouse": EventType("A warehouse was created.", ("warehouse",), ("name", "location")),
+    "renameWarehouse": EventType("A warehouse has another name.", ("warehouse",), ("name", "before")),
+    "activateWarehouse": EventType("The catalog serves the warehouse again.", ("warehouse",), ("name",)),
+    "deactivateWarehouse": EventType("The catalog serves the warehouse no longer.", ("warehouse",), ("name",)),
+    "updateWarehouseStorage": EventType(
+        "A warehouse has another storage profile.", ("warehouse",), ("name", "location", "before")
+    ),
+    "updateWarehouseDeleteProfile": EventType(
+        "Drops in a warehouse have another effect from now on.", ("warehouse",), ("name", "delete-profile")
+    ),
+    "updateWarehouseFormatVersionPolicy": EventType(
+        "Other table formats are allowed in a warehouse.",
+        ("warehouse",),
+        ("name", "allowed-format-versions", "default-format-version"),
+    ),
+    "updateWarehouseManagedBy": EventType(
+        "Others may change a warehouse from now on.", ("warehouse",), ("name", "managed-by")
+    ),
+    "updateWarehouseProtection": EventType(
+        "A warehouse was protected against deletion, or is not any more.",
+        ("warehouse",),
+        ("name", "protected"),
+        ("reason",),
+    ),
+    "deleteWarehouse": EventType("A warehouse was deleted.", ("warehouse",), ("name", "location", "force")),
+}
+_TENANTS: Final[dict[str, EventType]] = {
+    "bootstrapServer": EventType("The server has a first administrator.", ("server",), ("admin", "privilege")),
+    "reopenBootstrap": EventType("The next caller of bootstrap becomes an administrator.", ("server",)),
+    "createProject": EventType("A project was created.", ("project",), ("name",)),
+    "renameProject": EventType("A project has another name.", ("project",), ("name", "before")),
+    "deleteProject": EventType("A project was deleted.", ("project",), ("name",)),
+    "createUser": EventType("A user is known from now on.", ("user",), ("type",), ("was-deleted",)),
+    "updateUser": EventType("What is known of a user changed.", ("user",), ("fields",)),
+    "deleteUser": EventType("A user was deleted, with all rights.", ("user",)),
+    "createRole": EventType("A role was created.", ("role",), ("name", "provider-id", "source-id")),
+    "updateRole": EventType("A role has another name or description.", ("role",), ("name", "fields")),
+    "updateRoleSource": EventType(
+        "A role stands for another group of an identity provider.", ("role",), ("provider-id", "source-id")
+    ),
+    "updateRoleMembers": EventType("Members of a role were added or removed.", ("role",), ("added", "removed")),
+    "deleteRole": EventType("A role was deleted.", ("role",), ("name",)),
+}
+_RIGHTS: Final[dict[str, EventType]] = {
+    "updateGrants": EventType(
+        "Rights on an object were granted or revoked.",
+        ("server", "project", "warehouse", "namespace", "table", "view", "role"),
+        ("writes", "deletes"),
+    ),
+    "setManagedAccess": EventType("Managed access was set or removed.", ("warehouse", "namespace"), ("managed",)),
+}
+_TASKS: Final[dict[str, EventType]] = {
+    "controlTask": EventType(
+        "A task was stopped, cancelled or scheduled anew.",
+        ("task",),
+        ("queue-name", "action", "was"),
+        ("scheduled-for", "warehouse-id"),
+    ),
+    "setTaskQueueConfig": EventType(
+        "A queue of tasks has other settings.",
+        ("project", "warehouse"),
+        ("queue-name", "queue-config", "max-seconds-since-last-heartbeat"),
+    ),
+}
+SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
+    "Tables, views and namespaces": _CATALOG,
+    "Warehouses": _WAREHOUSES,
+    "Server, projects, users and roles": _TENANTS,
+    "Rights": _RIGHTS,
+    "Tasks": _TASKS,
+}
+EVENTS: Final[Mapping[str, EventType]] = {
+    name: event for section in SECTIONS.values() for name, event in section.items()
+}
