@@ -78,7 +78,7 @@ class UserActions(ActionsView):
         user = access.user(self.context, user_id, UserAction.READ).target
         asked = Asked(ObjectType.SERVER)
         held = Rights(self.context).held(asked, privileges.find([asked])[asked], identity)
-        is_self = user.id == (self.context.actor.id if identity is None else identity.user)
+        is_self = user.id == (self.context.caller.id if identity is None else identity.user)
         return named(sorted(action.value for action in access.user_actions(held, is_self=is_self)))
 
 

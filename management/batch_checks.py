@@ -17,7 +17,7 @@ from management import batch_check_operations, identities
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
 from permissions import privileges
-from permissions.privileges import Asked, Identity, Rights
+from permissions.privileges import Asked, NamedPrincipal, Rights
 
 MAX_CHECKS = 1000
 
@@ -72,7 +72,7 @@ class Check:
     """One question; `where` is its place in the request."""
 
     id: str | None
-    identity: Identity | None
+    identity: NamedPrincipal | None
     action: Action
     asked: Asked
     where: str

@@ -23,7 +23,7 @@ from management.grants import PrincipalField, plain_principal
 from management.pagination import PAGE_PARAMETERS, token_of
 from permissions import explanations, privileges
 from permissions.explanations import Reader, Told
-from permissions.privileges import Identity
+from permissions.privileges import NamedPrincipal
 from tenants import access
 
 
@@ -141,15 +141,15 @@ class Explained(AboutRights):
         action = self.action()
         identity = identities.of_query(self.call.query)
         chain = self.looked_up(parts)
-        actor, reader = self.context.actor, Reader(self.context, chain)
-        if identity is None or (identity.user == actor.id and actor.assumed_role is None):
+        caller, reader = self.context.caller, Reader(self.context, chain)
+        if identity is None or (identity.user == caller.id and caller.assumed_role is None):
             told = explanations.of_caller(self.context, chain, action)
             return Response(ExplanationShape.of(_plain(told, reader, is_own=True)))
         self.ensure_may_ask()
         told = explanations.of_principal(self._principal(identity, chain), chain, action)
         return Response(ExplanationShape.of(_plain(told, reader, is_own=False)))
 
-    def _principal(self, identity: Identity, chain: Sequence[ObjectRef]) -> PrincipalId:
+    def _principal(self, identity: NamedPrincipal, chain: Sequence[ObjectRef]) -> PrincipalId:
         """Raises NoSuchRole for a role that is hidden, or none of the object's project."""
         if identity.user is not None:
             return identity.user

@@ -21,7 +21,7 @@ from management.grantable import GRANTABLES, Grantable
 from management.pagination import token_of
 from permissions import grants
 from permissions.grants import GrantEntry
-from permissions.privileges import Identity
+from permissions.privileges import NamedPrincipal
 from tenants import access
 
 
@@ -97,7 +97,7 @@ class ObjectGrants(ManagementView):
         """All direct grants, by principal and privilege; who asks for his own needs no right but to see the object."""
         asked = identities.of_query(self.call.query)
         page = self.page
-        own = asked is not None and asked.user == self.context.actor.id
+        own = asked is not None and asked.user == self.context.caller.id
         granted = (self.kind.seen if own else self.kind.read)(self.context, parts)
         wanted = _principal(asked) if asked else None
         entries = [entry for entry in grants.on(granted) if wanted in {None, entry.principal}]
@@ -153,8 +153,8 @@ class HeldGrants(ManagementView):
     @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: HeldGrantsShape})
     def get(self, _request: Request) -> Response:
         """Everything granted directly to a principal in the project: the caller himself, or whom he may ask about."""
-        asked = identities.of_query(self.call.query) or Identity(user=self.context.actor.id)
-        own = asked.user == self.context.actor.id
+        asked = identities.of_query(self.call.query) or NamedPrincipal(user=self.context.caller.id)
+        own = asked.user == self.context.caller.id
         action = ProjectAction.GET_METADATA if own else ProjectAction.READ_GRANTS
         granted = access.project(self.context, self.project_id, action)
         told = [
@@ -206,7 +206,7 @@ def named_principal(value: object, *, where: str) -> PrincipalId:
     return _principal(identity)
 
 
-def _principal(identity: Identity) -> PrincipalId:
+def _principal(identity: NamedPrincipal) -> PrincipalId:
     return identity.user or role_principal(identity.role)
 
 

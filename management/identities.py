@@ -7,7 +7,7 @@ from uuid import UUID
 
 from lakewarden.context import PrincipalId
 from lakewarden.errors import BadRequest
-from permissions.privileges import Identity
+from permissions.privileges import NamedPrincipal
 
 _USER_ID = re.compile(r"[a-z0-9-]+~.{1,255}")
 _SHOWN = 80
@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = {
 """OpenAPI of the tagged union in a body."""
 
 
-def of_query(query: Mapping[str, str]) -> Identity | None:
+def of_query(query: Mapping[str, str]) -> NamedPrincipal | None:
     """`principalUser` or `principalRole` of a query; None when it asks about the caller himself."""
     given = {kind: query[name] for kind, name in _PARAMETERS.items() if name in query}
     if len(given) > 1:
@@ -31,7 +31,7 @@ def of_query(query: Mapping[str, str]) -> Identity | None:
     return None
 
 
-def of_body(value: object, *, where: str) -> Identity | None:
+def of_body(value: object, *, where: str) -> NamedPrincipal | None:
     """The tagged union `{"user": id}` or `{"role": id}`; None stands for the caller himself."""
     if value is None:
         return None
@@ -45,12 +45,12 @@ def of_body(value: object, *, where: str) -> Identity | None:
 _PARAMETERS = {"user": "principalUser", "role": "principalRole"}
 
 
-def _identity(kind: str, value: object, *, where: str) -> Identity:
+def _identity(kind: str, value: object, *, where: str) -> NamedPrincipal:
     if kind == "user":
         if not isinstance(value, str) or not _USER_ID.fullmatch(value) or not value.isprintable():
             raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is no user id: <provider>~<subject> is expected")
-        return Identity(user=PrincipalId(value))
+        return NamedPrincipal(user=PrincipalId(value))
     try:
-        return Identity(role=str(UUID(str(value))))
+        return NamedPrincipal(role=str(UUID(str(value))))
     except ValueError:
         raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is no role id: a UUID is expected") from None

@@ -64,12 +64,12 @@ class Bootstrap(ManagementView):
         body = self.body(BootstrapBody)
         if not body.get("accept_terms_of_use"):
             raise BadRequest("accept-terms-of-use is false: the server is bootstrapped only with it true")
-        actor = self.context.actor
+        caller = self.context.caller
         described = replace(
-            actor,
-            name=body.get("user_name", actor.name),
-            email=body.get("user_email", actor.email),
-            kind=body.get("user_type", actor.kind),
+            caller,
+            name=body.get("user_name", caller.name),
+            email=body.get("user_email", caller.email),
+            kind=body.get("user_type", caller.kind),
         )
         servers.bootstrap(described, self.context, is_operator=body.get("is_operator"))
         return Response(status=204)

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lakewarden.authz.actions import ProjectAction, ServerAction, UserAction
-from lakewarden.context import Actor
+from lakewarden.context import Caller
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
 from management.pagination import PAGE_PARAMETERS, text_filter, token_of
@@ -69,12 +69,12 @@ class Users(ManagementView):
         and the body; or, for an administrator, the user of the `id`, with `name` and `user-type`.
         """
         body = self.body(UserBody)
-        identifier, update = body.get("id", self.context.actor.id), body.get("update_if_exists")
-        if identifier == self.context.actor.id:
+        identifier, update = body.get("id", self.context.caller.id), body.get("update_if_exists")
+        if identifier == self.context.caller.id:
             told = {"name": body.get("name"), "email": body.get("email"), "kind": body.get("user_type")}
             user, is_new = users.register_self(self.context, **told, update=update)
         else:
-            described = Actor(
+            described = Caller(
                 users.user_id(identifier),
                 name=users.required(body.get("name"), member="name"),
                 email=body.get("email"),
@@ -119,7 +119,7 @@ class UserRoles(ManagementView):
     @extend_schema(responses={200: RoleListShape}, parameters=PAGE_PARAMETERS)
     def get(self, _request: Request, user_id: str) -> Response:
         """Told to himself, and to whoever may list the project's roles."""
-        if user_id == self.context.actor.id:
+        if user_id == self.context.caller.id:
             found, following = role_members.own_roles(
                 self.context, self.page, project_id=self.project_id, transitive=self.transitive
             )

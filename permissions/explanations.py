@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lakewarden import config
 from lakewarden.authz.actions import Action, ObjectType
 from lakewarden.authz.explanation import Explanation, Facts, Given, Path, explain, is_helped_from_below, reach, shown
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
 from lakewarden.authz.model import Privilege
 from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
@@ -73,18 +73,18 @@ def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Actio
 
     Raises NotSupported where no rights are looked at, BadRequest or Forbidden for an assumed role that is not his.
     """
-    subject = access.subject_of_caller(context, _project_of(chain))
-    start: dict[PrincipalId, Path] = {subject.principal: (), **{role: (role,) for role in subject.roles}}
-    origins = dict.fromkeys(subject.roles, "token")
-    if context.actor.assumed_role is not None and subject.principal.startswith(ROLE_PREFIX):
-        start, origins = {subject.principal: (subject.principal,)}, {subject.principal: "assumed"}
-    return _told(subject, start, chain, action, origins)
+    principal = access.principal_of_caller(context, _project_of(chain))
+    start: dict[PrincipalId, Path] = {principal.id: (), **{role: (role,) for role in principal.roles}}
+    origins = dict.fromkeys(principal.roles, "token")
+    if context.caller.assumed_role is not None and principal.id.startswith(ROLE_PREFIX):
+        start, origins = {principal.id: (principal.id,)}, {principal.id: "assumed"}
+    return _told(principal, start, chain, action, origins)
 
 
 def of_principal(principal: PrincipalId, chain: Sequence[ObjectRef], action: Action) -> Told:
     """As `of_caller`, for somebody else; what roles a user's next token will name is not known."""
-    subject = access.subject_of(principal)
-    return _told(subject, {subject.principal: ()}, chain, action, {})
+    asked = access.principal_of(principal)
+    return _told(asked, {asked.id: ()}, chain, action, {})
 
 
 def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: bool) -> tuple[list[Holder], str | None]:
@@ -119,7 +119,7 @@ def role_names(explanations: Collection[Explanation]) -> dict[PrincipalId, str]:
 
 
 def _told(
-    subject: Subject,
+    principal: Principal,
     start: Mapping[PrincipalId, Path],
     chain: Sequence[ObjectRef],
     action: Action,
@@ -128,7 +128,7 @@ def _told(
     _ensure_ledger_decides()
     reached = reach(start, _roles_of(start))
     explanation = explain(action, _facts(chain, action, principals=reached), reached)
-    return Told(explanation, role_names([explanation]), origins, is_deleted=not subject.principal)
+    return Told(explanation, role_names([explanation]), origins, is_deleted=not principal.id)
 
 
 def _ensure_ledger_decides() -> None:

@@ -74,7 +74,7 @@ def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Se
     project_id = granted.chain[1].id if len(granted.chain) > 1 else None
     with changing():
         _hold_all(granted.chain, writes, deletes)
-        added = ledger.give(granted.chain, [_pair(entry) for entry in writes], granted_by=context.actor.id)
+        added = ledger.give(granted.chain, [_pair(entry) for entry in writes], granted_by=context.caller.id)
         if ref.type is ObjectType.SERVER:
             for principal in _losing_all(ref, deletes):
                 user_removal.ensure_other_administrator(principal)
@@ -97,7 +97,7 @@ def set_managed_access(granted: Granted[object], *, managed: bool) -> None:
     context, project_id = granted.context, granted.chain[1].id
     with changing():
         _hold_all(granted.chain)
-        if ledger.set_managed(granted.chain, managed=managed, set_by=context.actor.id):
+        if ledger.set_managed(granted.chain, managed=managed, set_by=context.caller.id):
             change = Change(
                 "setManagedAccess", granted.ref.type.value, granted.ref.id, project_id, {"managed": managed}
             )

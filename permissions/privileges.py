@@ -22,7 +22,7 @@ from lakewarden.authz.actions import (
     ObjectType,
     RoleAction,
 )
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.model import Privilege, is_allowed
 from lakewarden.context import PrincipalId, RequestContext
 from lakewarden.errors import (
@@ -82,8 +82,8 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Somebody whose rights are asked about: a user by his id, or a role by its own."""
+class NamedPrincipal:
+    """A principal as a request names it: a user by `user`, their id, or a role by `role`, its UUID."""
 
     user: PrincipalId | None = None
     role: str = ""
@@ -110,10 +110,10 @@ class Rights:
         self._context = context
         self._own: dict[ObjectRef, frozenset[Privilege]] = {}
         self._others: dict[tuple[PrincipalId, ObjectRef], frozenset[Privilege]] = {}
-        self._subjects: dict[PrincipalId, Subject] = {}
+        self._principals: dict[PrincipalId, Principal] = {}
         self._roles: dict[tuple[str, str | None], PrincipalId | NoSuchRole] = {}
 
-    def held(self, asked: Asked, found: Found | None, identity: Identity | None = None) -> frozenset[Privilege]:
+    def held(self, asked: Asked, found: Found | None, identity: NamedPrincipal | None = None) -> frozenset[Privilege]:
         """All that the caller, or the `identity` that he asks about, holds on the object.
 
         Raises the object's NoSuch… when it is missing or hidden, Forbidden when the caller may not ask about others,
@@ -124,8 +124,8 @@ class Rights:
         own = self._held_by_caller(found)
         if asked.type is not ObjectType.SERVER and Privilege.SEE not in own:  # the server is known to everybody
             raise asked.missing()
-        actor = self._context.actor
-        if identity is None or (identity.user == actor.id and actor.assumed_role is None):
+        caller = self._context.caller
+        if identity is None or (identity.user == caller.id and caller.assumed_role is None):
             return own
         ensure_may_ask(own, asked.type)
         principal = identity.user or self._role(identity.role, found.project)
@@ -140,10 +140,10 @@ class Rights:
     def _held_by(self, principal: PrincipalId, found: Found) -> frozenset[Privilege]:
         key = (principal, found.chain[-1])
         if key not in self._others:
-            if principal not in self._subjects:
-                self._subjects[principal] = access.subject_of(principal)
+            if principal not in self._principals:
+                self._principals[principal] = access.principal_of(principal)
             # never under the caller's key of what is known
-            self._others[key] = backends.authorizer().privileges(self._subjects[principal], found.chain)
+            self._others[key] = backends.authorizer().privileges(self._principals[principal], found.chain)
         return self._others[key]
 
     def _role(self, role_id: str, project: Project | None) -> PrincipalId:

@@ -15,7 +15,7 @@ from lakewarden.authz.actions import (
 )
 from lakewarden.authz.authorize import authorize, held
 from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, Epoch
-from lakewarden.authz.interface import Granted, ObjectRef, Subject, T
+from lakewarden.authz.interface import Granted, ObjectRef, Principal, T
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.model import Privilege, is_allowed, wording
 from lakewarden.context import ROLE_PREFIX, PrincipalId, Refused, RequestContext, role_principal
@@ -37,7 +37,7 @@ from tenants.models.warehouse import WarehouseQuerySet
 SERVER = ObjectRef(ObjectType.SERVER, "server")
 _OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
 """What everybody may do to himself."""
-_NOBODY = Subject(PrincipalId(""))
+_NOBODY = Principal(PrincipalId(""))
 """A deleted user: whatever was granted to his id since, he holds nothing."""
 
 
@@ -67,13 +67,13 @@ def warehouse_chain(warehouse: Warehouse) -> list[ObjectRef]:
 
 def token_roles(context: RequestContext, project_id: str | None) -> tuple[PrincipalId, ...]:
     """The project's roles (None: of every project) that the caller has by his token; a deleted user has none."""
-    actor = context.actor
-    if not actor.token_roles:
+    caller = context.caller
+    if not caller.token_roles:
         return ()
-    found = Role.objects.filter(provider_id=actor.provider, source_id__in=actor.token_roles)
+    found = Role.objects.filter(provider_id=caller.provider, source_id__in=caller.token_roles)
     if project_id is not None:
         found = found.filter(project_id=project_id)
-    if User.objects.filter(id=actor.id, deleted_at__isnull=False).exists():
+    if User.objects.filter(id=caller.id, deleted_at__isnull=False).exists():
         return ()
     return tuple(role_principal(identifier) for identifier in found.values_list("id", flat=True))
 
@@ -84,7 +84,7 @@ def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Proj
     return held(
         backends.authorizer(),
         context,
-        subject=lambda: subject_of_caller(context, project.id if project else None),
+        principal=lambda: principal_of_caller(context, project.id if project else None),
         chain=chain,
         epoch=epoch,
     )
@@ -92,44 +92,44 @@ def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Proj
 
 def privileges_elsewhere(context: RequestContext, chain: list[ObjectRef]) -> frozenset[Privilege]:
     """All that the caller would hold on the last of `chain` if it lay there: asked anew, and never kept."""
-    return backends.authorizer().privileges(subject_of_caller(context, chain[1].id), chain)
+    return backends.authorizer().privileges(principal_of_caller(context, chain[1].id), chain)
 
 
 def manages_grants(principal: PrincipalId, chain: list[ObjectRef]) -> bool:
     """Whether somebody may grant every right on the last of `chain`, or would if it lay there; by no token's roles."""
-    return Privilege.MANAGE_GRANTS in backends.authorizer().privileges(subject_of(principal), chain)
+    return Privilege.MANAGE_GRANTS in backends.authorizer().privileges(principal_of(principal), chain)
 
 
-def subject_of(principal: PrincipalId) -> Subject:
+def principal_of(principal: PrincipalId) -> Principal:
     """Somebody else whose privileges are asked about; what roles a user's next token will name is not known."""
-    return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Subject(principal)
+    return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Principal(principal)
 
 
-def subject_of_caller(context: RequestContext, project_id: str | None) -> Subject:
+def principal_of_caller(context: RequestContext, project_id: str | None) -> Principal:
     """Whose privileges count: the caller's, or those of the role that he acts as.
 
     Raises BadRequest for a role that is nowhere, Forbidden for one that the caller is not in.
     """
-    actor = context.actor
-    if User.objects.filter(id=actor.id, deleted_at__isnull=False).exists():
+    caller = context.caller
+    if User.objects.filter(id=caller.id, deleted_at__isnull=False).exists():
         return _NOBODY
-    if actor.assumed_role is None:
+    if caller.assumed_role is None:
         # a role of a project says nothing about the server
-        return Subject(actor.id, token_roles(context, project_id) if project_id else ())
-    unknown = BadRequest(f"The role {actor.assumed_role} of x-assume-role does not exist")
-    role = Role.objects.filter(id=actor.assumed_role).first()
+        return Principal(caller.id, token_roles(context, project_id) if project_id else ())
+    unknown = BadRequest(f"The role {caller.assumed_role} of x-assume-role does not exist")
+    role = Role.objects.filter(id=caller.assumed_role).first()
     if role is None:
         raise unknown
-    direct = [actor.id, *token_roles(context, role.project_id)]
+    direct = [caller.id, *token_roles(context, role.project_id)]
     owners = {principal for principal, _ in grants.on(role_chain(role)[-1])}
     may = {*direct, *members.all_above(direct)}
     if role.principal not in may and owners.isdisjoint(may):
-        refused = Forbidden(f"Not allowed: you are not in the role {actor.assumed_role} of x-assume-role")
-        context.trail.refused = Refused("assume", "role", actor.assumed_role, role.project_id, refused.message)
+        refused = Forbidden(f"Not allowed: you are not in the role {caller.assumed_role} of x-assume-role")
+        context.trail.refused = Refused("assume", "role", caller.assumed_role, role.project_id, refused.message)
         # another tenant's is answered as if it did not exist
         raise refused if role.project_id in grants.projects_of(direct) else unknown
     # what the role holds in its own project; of any other it knows nothing
-    return Subject(role.principal)
+    return Principal(role.principal)
 
 
 def granted(
@@ -187,7 +187,7 @@ def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[U
     if found is None:
         raise missing
     held_here = privileges(context, chain=[SERVER], project=None)
-    if found.id != context.actor.id:
+    if found.id != context.caller.id:
         return authorize(context, found, held_here, chain=[SERVER], action=action, hidden=missing)
     if action in _OWN_ACTIONS:
         return Granted(found, context, held_here, (SERVER,))
@@ -210,17 +210,17 @@ def visible_projects(context: RequestContext) -> list[Project]:
 
 def _everywhere(context: RequestContext) -> tuple[PrincipalId, ...]:
     """The caller with what his token makes him in any project, or the role that he acts as."""
-    subject = subject_of_caller(context, None)
-    own = subject.principal == context.actor.id
-    return (subject.principal, *(token_roles(context, None) if own else ()))
+    principal = principal_of_caller(context, None)
+    own = principal.id == context.caller.id
+    return (principal.id, *(token_roles(context, None) if own else ()))
 
 
 def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, ...]:
     """The caller and all roles that he has in a project, for lists that show what he has a right on."""
-    epoch, caller = Epoch(project.id, project.authz_epoch), context.actor.caller
+    epoch, caller = Epoch(project.id, project.authz_epoch), context.caller.key
     known = CALLER_PRINCIPALS.find(caller, project.id, epoch)
     if known is None:
-        known = tuple(backends.authorizer().principals(subject_of_caller(context, project.id)))
+        known = tuple(backends.authorizer().principals(principal_of_caller(context, project.id)))
         CALLER_PRINCIPALS.keep(caller, project.id, epoch, known)
     return known
 

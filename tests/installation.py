@@ -21,7 +21,7 @@ from lakewarden.authz.actions import ProjectAction
 from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.events.models import OutboxEvent
 from lakewarden.events.types import EVENTS
 from lakewarden.storage.profiles import parse_profile
@@ -94,14 +94,14 @@ def client(database: None, monkeypatch: pytest.MonkeyPatch) -> AsgiClient:
 @pytest.fixture
 def admin_context() -> RequestContext:
     """For service calls of the administrator `oidc~admin`, e.g. to arrange a test."""
-    actor = Actor(ADMIN, name="Admin", email="admin@example.org", kind="human")
-    return RequestContext(actor=actor, request_id="arranged-by-a-test", user_agent="pytest")
+    caller = Caller(ADMIN, name="Admin", email="admin@example.org", kind="human")
+    return RequestContext(caller=caller, request_id="arranged-by-a-test", user_agent="pytest")
 
 
 @pytest.fixture
 def admin(client: AsgiClient, admin_context: RequestContext) -> AsgiClient:
     """The first administrator of a bootstrapped server."""
-    servers.bootstrap(admin_context.actor, admin_context)
+    servers.bootstrap(admin_context.caller, admin_context)
     return client.as_user("admin")
 
 

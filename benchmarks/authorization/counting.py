@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 
 if TYPE_CHECKING:
-    from lakewarden.authn.interface import Principal
-    from lakewarden.authz.interface import Authorizer, ObjectRef, Subject
+    from lakewarden.authn.interface import VerifiedToken
+    from lakewarden.authz.interface import Authorizer, ObjectRef, Principal
     from lakewarden.authz.model import Privilege
     from lakewarden.context import PrincipalId
 
@@ -39,15 +39,15 @@ class Counts:
 class _AnyName:
     """An identity provider for which every token is its holder's name."""
 
-    def authenticate(self, authorization: str | None, *, source: str = "") -> "Principal":  # noqa: ARG002 the contract's
-        from lakewarden.authn.interface import Principal  # noqa: PLC0415 needs settings
+    def authenticate(self, authorization: str | None, *, source: str = "") -> "VerifiedToken":  # noqa: ARG002 the contract's
+        from lakewarden.authn.interface import VerifiedToken  # noqa: PLC0415 needs settings
 
         name = (authorization or "").removeprefix("Bearer ")
-        return Principal(
+        return VerifiedToken(
             id=f"oidc~{name}", name=name, email=None, kind="human", issuer="benchmark", expires_at=time.time() + 3600
         )
 
-    def find_known(self, authorization: str) -> "Principal | None":
+    def find_known(self, authorization: str) -> "VerifiedToken | None":
         return self.authenticate(authorization)
 
 
@@ -56,13 +56,13 @@ class _Counting:
     inner: "Authorizer"
     counts: Counts
 
-    def privileges(self, subject: "Subject", chain: "Sequence[ObjectRef]") -> "frozenset[Privilege]":
+    def privileges(self, principal: "Principal", chain: "Sequence[ObjectRef]") -> "frozenset[Privilege]":
         self.counts.questions += 1
-        return self.inner.privileges(subject, chain)
+        return self.inner.privileges(principal, chain)
 
-    def principals(self, subject: "Subject") -> "Sequence[PrincipalId]":
+    def principals(self, principal: "Principal") -> "Sequence[PrincipalId]":
         self.counts.questions += 1
-        return self.inner.principals(subject)
+        return self.inner.principals(principal)
 
 
 def install(counts: Counts) -> None:

@@ -24,7 +24,7 @@ _JOIN = """
 def measure(server: InProcess, *, rounds: int) -> tuple[list[Row], list[Row]]:
     """Rows of (namespaces above the table, roles, cost): for who may by the project, and for who may nothing."""
     from lakewarden import backends  # noqa: PLC0415 needs settings
-    from lakewarden.authz.interface import Subject  # noqa: PLC0415 as above
+    from lakewarden.authz.interface import Principal  # noqa: PLC0415 as above
     from lakewarden.authz.ledger import grants  # noqa: PLC0415 as above
     from lakewarden.authz.model import Privilege  # noqa: PLC0415 as above
     from lakewarden.context import PrincipalId  # noqa: PLC0415 as above
@@ -40,8 +40,8 @@ def measure(server: InProcess, *, rounds: int) -> tuple[list[Row], list[Row]]:
     for depth, roles in product(DEPTHS, ROLES):
         chain = _chain(depth)
         for rows, name, end in ((found[0], "in", None), (found[1], "nobody-in", -1)):
-            subject = Subject(PrincipalId(f"oidc~{name}-{roles}"))
-            asked = [lambda s=subject, e=end, c=chain: authorizer.privileges(s, c[:e])] * rounds
+            principal = Principal(PrincipalId(f"oidc~{name}-{roles}"))
+            asked = [lambda s=principal, e=end, c=chain: authorizer.privileges(s, c[:e])] * rounds
             rows.append((depth, roles, server.spent(asked, warm_up=10)))
     return found
 
@@ -70,11 +70,11 @@ HOLDERS = 10_000
 def crowded(server: InProcess, *, rounds: int) -> Timed:
     """A decision on a table in a warehouse on which 10,000 users have a right each; the caller is one of them."""
     from lakewarden import backends  # noqa: PLC0415 needs settings
-    from lakewarden.authz.interface import Subject  # noqa: PLC0415 as above
+    from lakewarden.authz.interface import Principal  # noqa: PLC0415 as above
     from lakewarden.context import PrincipalId  # noqa: PLC0415 as above
 
     chain, authorizer = _chain(1), backends.authorizer()
     run(server.url, _HOLDERS, {"warehouse": chain[2].id, "holders": HOLDERS, "project": PROJECT})
     told()
-    subject = Subject(PrincipalId("oidc~holder-77"))
-    return server.spent([lambda: authorizer.privileges(subject, chain)] * rounds, warm_up=10)
+    principal = Principal(PrincipalId("oidc~holder-77"))
+    return server.spent([lambda: authorizer.privileges(principal, chain)] * rounds, warm_up=10)

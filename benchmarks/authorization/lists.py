@@ -94,12 +94,12 @@ def _unseen(server: InProcess, tall: Filled, rounds: int) -> Timed:
     from catalog.access import namespace_chain  # noqa: PLC0415 needs the app registry
     from catalog.models import Namespace  # noqa: PLC0415 as above
     from lakewarden import backends  # noqa: PLC0415 as above
-    from lakewarden.authz.interface import Subject  # noqa: PLC0415 as above
+    from lakewarden.authz.interface import Principal  # noqa: PLC0415 as above
     from lakewarden.context import PrincipalId  # noqa: PLC0415 as above
 
     chain = namespace_chain(Namespace.objects.select_related("warehouse").get(warehouse_id=tall.id, path_key="n7"))
-    authorizer, subject = backends.authorizer(), Subject(PrincipalId("oidc~landlord"))
-    return server.spent([lambda: authorizer.privileges(subject, chain)] * rounds, warm_up=10)
+    authorizer, principal = backends.authorizer(), Principal(PrincipalId("oidc~landlord"))
+    return server.spent([lambda: authorizer.privileges(principal, chain)] * rounds, warm_up=10)
 
 
 def _plans(server: InProcess, tall: Filled, far: Filled) -> list[str]:

@@ -31,7 +31,7 @@ from lakewarden.authz.actions import Action, NamespaceAction, ObjectType, TableA
 from lakewarden.authz.authorize import deciding
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.model import is_allowed
-from lakewarden.context import Allowed, Caller, PrincipalId
+from lakewarden.context import Allowed, CallerKey, PrincipalId
 from lakewarden.errors import LakewardenError, Unavailable
 from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.file_checks import FILES
@@ -93,7 +93,7 @@ _PLACES: dict[tuple[str, Key], tuple[UUID, Epoch]] = {}
 class _Asking(NamedTuple):
     """Who asks for what: `kind` is one of `_ACTIONS`, the epoch was read with the object."""
 
-    caller: Caller
+    caller: CallerKey
     object_id: str
     kind: str
     epoch: Epoch
@@ -177,7 +177,7 @@ async def namespaces(request: HotRequest) -> Answer | None:
 
 
 async def _names(
-    coalescer: Coalescer, key: Key, page: Page, caller: Caller, kind: str
+    coalescer: Coalescer, key: Key, page: Page, caller: CallerKey, kind: str
 ) -> tuple[_Asking, list[str], str | None] | None:
     """What lists a place: its path and its names, which are fetched only for a caller known to be allowed them.
 
@@ -204,7 +204,11 @@ async def _names(
 
 
 async def _list_answer(
-    request: HotRequest, page: Page, caller: Caller, names: str | None, body: Callable[[list[str], str | None], bytes]
+    request: HotRequest,
+    page: Page,
+    caller: CallerKey,
+    names: str | None,
+    body: Callable[[list[str], str | None], bytes],
 ) -> Answer | None:
     def build() -> Answer:
         return _compressed(request, body(*_cut(page, names)))
@@ -293,7 +297,7 @@ def _place(prefix: bytes, names: bytes) -> tuple[UUID, str] | None:
         return None
 
 
-async def _table_answer(request: HotRequest, caller: Caller, identifier: UUID, version: int) -> Answer | None:
+async def _table_answer(request: HotRequest, caller: CallerKey, identifier: UUID, version: int) -> Answer | None:
     tag = etags.of(identifier, version)
     headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), _request_id(request)]
     kept = DOCUMENT_CACHE.find(identifier, version)
@@ -364,7 +368,7 @@ def _warehouse_key(query: bytes) -> Key | None:
     return (DEFAULT_PROJECT_ID, match_key(name)) if config.current().server.enable_default_project else None
 
 
-def _caller(request: HotRequest) -> Caller | None:
+def _caller(request: HotRequest) -> CallerKey | None:
     """The caller, when his token has been verified before."""
     authorization = request.headers.get(b"authorization")
     if authorization is None:

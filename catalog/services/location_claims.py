@@ -251,7 +251,7 @@ def in_namespace(namespace: Namespace, location: str, *, context: RequestContext
         warehouse=namespace.warehouse,
         location=location,
         lineage=namespace.lineage,
-        by=context.actor.id,
+        by=context.caller.id,
         generated=generated,
         may_take_from=partial(may_modify, context, namespace.warehouse),
     )

@@ -38,7 +38,7 @@ def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
     wire.check_text(body, "Invalid metrics report: it")
     if b"\\u0000" in body:
         raise BadRequest("Invalid metrics report: the character U+0000 cannot be kept")
-    report, actor, cost = wire.value(body, "Invalid metrics report: it"), granted.context.actor.id, len(body) + _ROW
+    report, actor, cost = wire.value(body, "Invalid metrics report: it"), granted.context.caller.id, len(body) + _ROW
     warehouse = str(granted.target.warehouse_id)
     # the caller's own first: what they have too much is not taken from the others
     for spender, limit in (

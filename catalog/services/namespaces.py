@@ -59,7 +59,7 @@ def create(
         warehouse=warehouse,
         location=location,
         lineage=above.lineage if above else (),
-        by=parent.context.actor.id,
+        by=parent.context.caller.id,
     )
     if given:
         claim.check()
@@ -85,7 +85,7 @@ def create(
             if given:
                 claim.take(identifier)
             namespace.save(force_insert=True)
-            ledger.give_creator(namespace_chain(namespace), parent.context.actor)
+            ledger.give_creator(namespace_chain(namespace), parent.context.caller)
             record(_change("createNamespace", namespace), parent.context)
     except IntegrityError as error:
         if "foreign key" in str(error):

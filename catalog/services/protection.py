@@ -75,7 +75,7 @@ def _set(granted: Granted[O], *, protected: bool, reason: str | None) -> Protect
         if protected == (before is not None) and (before is None or reason in {None, before["reason"]}):
             return _shown(found)
         at = timezone.now()
-        found.protection = {"by": context.actor.id, "at": at.isoformat(), "reason": reason} if protected else None
+        found.protection = {"by": context.caller.id, "at": at.isoformat(), "reason": reason} if protected else None
         found.updated_at = at
         fields = ["protection", "updated_at"]
         if isinstance(found, Namespace):

@@ -121,7 +121,7 @@ def add(creation: Creation) -> Stored:
                 metadata_files.ensure_there(target.warehouse, new.file)
             Tabular.objects.add(tabular, document)
             if creation.replacing is None:
-                ledger.give_creator(tabular_chain(tabular), context.actor)
+                ledger.give_creator(tabular_chain(tabular), context.caller)
             else:  # whoever replaces a table takes nothing from those who have rights on it
                 ledger.pass_on(tabular_chain(creation.replacing)[-1], tabular_chain(tabular))
             record_change(creation.event, tabular, context)
@@ -273,7 +273,7 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
     dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
     if not Tabular.objects.live().filter(id=tabular.id).exists():
         raise gone(tabular)
-    by = granted.context.actor.id
+    by = granted.context.caller.id
     deletion = begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
     Tabular.objects.filter(id=tabular.id).update(deleted_at=deletion.deleted_at, deletion=deletion)
     return told_of(deletion)

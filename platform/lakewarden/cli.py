@@ -125,7 +125,7 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
     """Create the default project and make USER the first administrator. Doing it again changes nothing."""
     _django()
     _require_current()
-    from lakewarden.context import SYSTEM, Actor, PrincipalId, RequestContext
+    from lakewarden.context import SYSTEM, Caller, PrincipalId, RequestContext
     from lakewarden.ids import new_id
     from tenants.services import servers
 
@@ -135,8 +135,8 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
     if servers.is_bootstrapped():
         click.echo("The server is bootstrapped already; nothing was changed")
         return
-    context = RequestContext(actor=Actor(SYSTEM), request_id=str(new_id()), user_agent="lakewarden bootstrap")
-    server = servers.bootstrap(Actor(PrincipalId(admin), name=admin_name), context)
+    context = RequestContext(caller=Caller(SYSTEM), request_id=str(new_id()), user_agent="lakewarden bootstrap")
+    server = servers.bootstrap(Caller(PrincipalId(admin), name=admin_name), context)
     click.echo(f"Server {server.id} is ready; {admin} is its administrator")
 
 
@@ -155,11 +155,11 @@ def reopen_bootstrap(*, yes: bool) -> None:
             "Nothing was changed. This lets the next caller of POST /management/v1/bootstrap, whoever that is, become "
             "an administrator of the whole server; say --yes if that is what you want"
         )
-    from lakewarden.context import SYSTEM, Actor, RequestContext
+    from lakewarden.context import SYSTEM, Caller, RequestContext
     from lakewarden.ids import new_id
     from tenants.services import servers
 
-    context = RequestContext(actor=Actor(SYSTEM), request_id=str(new_id()), user_agent="lakewarden reopen-bootstrap")
+    context = RequestContext(caller=Caller(SYSTEM), request_id=str(new_id()), user_agent="lakewarden reopen-bootstrap")
     if not servers.reopen_bootstrap(context):
         click.echo("The server can be bootstrapped already; nothing was changed")
         return

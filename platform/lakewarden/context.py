@@ -1,11 +1,11 @@
-"""What one request carries through all layers: who asks, in which project, under which id; never a global."""
+"""What one request carries through all layers: the caller, the project, the request id; never a global."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NewType
 from uuid import UUID
 
 PrincipalId = NewType("PrincipalId", str)
-"""A user, `<provider>~<subject>` (e.g. `oidc~4f1c…`), or a role, `role:<id>`."""
+"""The id of a principal: a user, `<provider>~<subject>` (e.g. `oidc~4f1c…`), or a role, `role:<id>`."""
 
 SYSTEM = PrincipalId("system~lakewarden")
 ROLE_PREFIX = "role:"
@@ -17,11 +17,13 @@ def role_principal(role_id: object) -> PrincipalId:
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
-    """The authenticated caller; name and email are what the token says, for provisioning only.
+class Caller:
+    """Who sent the request, once their token was verified. Their privileges are those of a `Principal`.
 
-    `token_roles` are names that the identity provider gives him; in a project they are its roles of that source.
-    `assumed_role` is the id of the one role that he asks to act as; whether he may is found out where it counts.
+    `name` and `email` are what the token says, for provisioning only. `token_roles` are names that the identity
+    provider gives them; in a project they stand for its roles of that source. `assumed_role` is the id of the role
+    that the caller asks to act as; it is checked when the principal is determined (`tenants.access`).
+    The audit and the events call the caller `actor`.
     """
 
     id: PrincipalId
@@ -42,12 +44,12 @@ class Actor:
         return self.id if self.assumed_role is None else role_principal(self.assumed_role)
 
     @property
-    def caller(self) -> "Caller":
-        """All that decides what he may do, as a key."""
+    def key(self) -> "CallerKey":
+        """Everything that decides what the caller may do; the key of the decision cache."""
         return (self.id, self.token_roles, self.assumed_role)
 
 
-Caller = tuple[PrincipalId, tuple[str, ...], str | None]
+CallerKey = tuple[PrincipalId, tuple[str, ...], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    actor: Actor
+    caller: Caller
     request_id: str
     user_agent: str = ""
     project_id: str | None = None

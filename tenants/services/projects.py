@@ -32,7 +32,7 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
     try:
         with changing():
             project.save(force_insert=True)
-            ledger.give_creator(project_chain(project.id), context.actor, Privilege.PROJECT_ADMIN)
+            ledger.give_creator(project_chain(project.id), context.caller, Privilege.PROJECT_ADMIN)
             record(Change("createProject", "project", project.id, project.id, {"name": name}), context)
     except IntegrityError as error:
         raise AlreadyExists(f"A project with the name {name!r} or the id {project.id!r} exists already") from error

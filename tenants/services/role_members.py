@@ -95,7 +95,7 @@ def change(role: Role, context: RequestContext, added: Sequence[PrincipalId], re
     if not added and not gone:
         return
     _check_nesting(role, [each for each in added if is_role(each)])
-    members.add(role.principal, added, project_id=role.project_id, added_by=context.actor.id)
+    members.add(role.principal, added, project_id=role.project_id, added_by=context.caller.id)
     data = {"added": list(added), "removed": sorted(removed)}
     record(Change("updateRoleMembers", "role", str(role.id), role.project_id, data), context)
 
@@ -151,7 +151,7 @@ def own_roles(
     context: RequestContext, page: Page, *, project_id: str, transitive: bool
 ) -> tuple[list[Role], str | None]:
     """As `member_of`, for the caller himself, in whatever project: he is in none of one that he may not see."""
-    return _roles_of(context.actor.id, page, project_id=project_id, transitive=transitive)
+    return _roles_of(context.caller.id, page, project_id=project_id, transitive=transitive)
 
 
 def roles_of_user(

@@ -106,7 +106,7 @@ def insert(role: Role, context: RequestContext) -> None:
     Raises IntegrityError when the name or the source is taken.
     """
     role.save(force_insert=True)
-    grants.give_creator(role_chain(role), context.actor)
+    grants.give_creator(role_chain(role), context.caller)
     data = {"name": role.name, "provider-id": role.provider_id, "source-id": role.source_id}
     record(Change("createRole", "role", str(role.id), role.project_id, data), context)
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 from lakewarden import config
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest
 from lakewarden.events.change_recording import Change, record
@@ -33,7 +33,7 @@ def is_bootstrapped() -> bool:
     return Server.objects.filter(bootstrapped_at__isnull=False).exists()
 
 
-def bootstrap(admin: Actor, context: RequestContext, *, is_operator: bool = False) -> Server:
+def bootstrap(admin: Caller, context: RequestContext, *, is_operator: bool = False) -> Server:
     """Make `admin`, who becomes a user described as given, an administrator; `is_operator`: one for automation.
 
     An operator does everything everywhere. Raises AlreadyBootstrapped when it was done and not reopened, Forbidden for
@@ -48,9 +48,9 @@ def bootstrap(admin: Actor, context: RequestContext, *, is_operator: bool = Fals
         server.save(update_fields=["bootstrapped_at"])
         users.register(admin, context)
         users.refresh(admin, context)
-        ledger.give([SERVER], [(admin.id, privilege)], granted_by=context.actor.id)
+        ledger.give([SERVER], [(admin.id, privilege)], granted_by=context.caller.id)
         if config.current().server.enable_default_project:
-            _make_default_project(admin, granted_by=context.actor.id)
+            _make_default_project(admin, granted_by=context.caller.id)
         Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the administrator's right is on all of them
         data = {"admin": admin.id, "privilege": privilege.value}
         record(Change("bootstrapServer", "server", str(server.id), data=data), context)
@@ -72,7 +72,7 @@ def reopen_bootstrap(context: RequestContext) -> bool:
     return True
 
 
-def _make_default_project(admin: Actor, *, granted_by: PrincipalId) -> None:
+def _make_default_project(admin: Caller, *, granted_by: PrincipalId) -> None:
     """Make `admin` the administrator of the default project, and that if it is not there yet."""
     described = {"name": DEFAULT_PROJECT_NAME, "name_key": match_key(DEFAULT_PROJECT_NAME)}
     project, _ = Project.objects.get_or_create(

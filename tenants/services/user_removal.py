@@ -8,7 +8,7 @@ from django.utils import timezone
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Grant, Membership
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, NoSuchUser
 from lakewarden.events.change_recording import Change, record
@@ -46,7 +46,7 @@ def delete(granted: Granted[User]) -> None:
         record(Change("deleteUser", "user", user.id), context)
 
 
-def bring_back(described: Actor, context: RequestContext) -> User:
+def bring_back(described: Caller, context: RequestContext) -> User:
     """A deleted user as a new one: what he was granted before, and what was granted to his id since, is gone.
 
     Roles that his identity provider gives him count again.

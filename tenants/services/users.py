@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from django.utils import timezone
 
 from lakewarden.authz.interface import Granted
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
 from lakewarden.events.change_recording import Change, record
@@ -45,15 +45,15 @@ def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
 
     A deleted user is not brought back to life: his rights went with him, and stay gone.
     """
-    actor = context.actor
-    user = User.objects.filter(id=actor.id).first()
+    caller = context.caller
+    user = User.objects.filter(id=caller.id).first()
     if user is None:
-        user, _ = _create(actor, context, seen_by=seen_by)
-    elif user.email is None and actor.email is not None:
-        _describe(user, {"email": actor.email}, context, seen_by=seen_by)
+        user, _ = _create(caller, context, seen_by=seen_by)
+    elif user.email is None and caller.email is not None:
+        _describe(user, {"email": caller.email}, context, seen_by=seen_by)
     if len(_seen) >= _SEEN_CAPACITY:
         _seen.clear()
-    _seen.add(actor.id)
+    _seen.add(caller.id)
     return user
 
 
@@ -78,17 +78,17 @@ def register_self(
     `update` is false.
     """
     _check(name, email)
-    actor = context.actor
-    described: Any = {"name": name or actor.name, "email": email or actor.email, "kind": kind or actor.kind}
-    actor = replace(actor, **described)
-    user, is_new = register(actor, context)
+    caller = context.caller
+    described: Any = {"name": name or caller.name, "email": email or caller.email, "kind": kind or caller.kind}
+    caller = replace(caller, **described)
+    user, is_new = register(caller, context)
     if is_new:
         return user, True
     _ensure_update(user, update=update)
-    return refresh(actor, context), False
+    return refresh(caller, context), False
 
 
-def make_known(granted: Granted[Server], described: Actor, *, update: bool) -> tuple[User, bool]:
+def make_known(granted: Granted[Server], described: Caller, *, update: bool) -> tuple[User, bool]:
     """The row of somebody whom an administrator describes, and whether it is new: a deleted user returns, as new.
 
     He returns without any right of before. Raises InvalidArgument for a bad id, name or e-mail, AlreadyExists when he
@@ -106,16 +106,16 @@ def make_known(granted: Granted[Server], described: Actor, *, update: bool) -> t
     return refresh(described, context), False
 
 
-def register(actor: Actor, context: RequestContext) -> tuple[User, bool]:
-    """The actor's row and whether it is new; a known one is left as it is. Raises Forbidden for a deleted user."""
-    user, is_new = _create(actor, context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)
+def register(caller: Caller, context: RequestContext) -> tuple[User, bool]:
+    """The caller's row and whether it is new; a known one is left as it is. Raises Forbidden for a deleted user."""
+    user, is_new = _create(caller, context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)
     return ensure_not_deleted(user), is_new
 
 
-def refresh(actor: Actor, context: RequestContext) -> User:
-    """Describe a known user as `actor` does; what the actor does not say is kept, a deleted user stays as he is."""
-    user = User.objects.get(id=actor.id)
-    described = {"name": actor.name or user.name, "email": actor.email or user.email, "user_type": actor.kind}
+def refresh(caller: Caller, context: RequestContext) -> User:
+    """Describe a known user as `caller` does; what the caller does not say is kept, a deleted user stays as he is."""
+    user = User.objects.get(id=caller.id)
+    described = {"name": caller.name or user.name, "email": caller.email or user.email, "user_type": caller.kind}
     return _describe(user, described, context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
 
 
@@ -171,20 +171,20 @@ def _describe(
     return user
 
 
-def _create(actor: Actor, context: RequestContext, *, seen_by: User.UpdatedWith) -> tuple[User, bool]:
+def _create(caller: Caller, context: RequestContext, *, seen_by: User.UpdatedWith) -> tuple[User, bool]:
     """Of several who create the same user at once one does, and the others find him."""
     with changing():
         user, is_new = User.objects.get_or_create(
-            id=actor.id,
+            id=caller.id,
             defaults={
-                "name": actor.name or actor.id,
-                "email": actor.email,
-                "user_type": actor.kind,
+                "name": caller.name or caller.id,
+                "email": caller.email,
+                "user_type": caller.kind,
                 "last_updated_with": seen_by,
             },
         )
         if is_new:
-            record(Change("createUser", "user", user.id, data={"type": actor.kind}), context)
+            record(Change("createUser", "user", user.id, data={"type": caller.kind}), context)
     return user, is_new
 
 

@@ -87,7 +87,7 @@ def set_protection(granted: Granted[Warehouse], *, protected: bool, reason: str 
         kept = before.protection
         told: dict[str, Any] = {"protected": protected, "before": kept} | ({"reason": reason} if reason else {})
         if protected and (kept is None or (reason is not None and kept["reason"] != reason)):
-            kept = {"by": granted.context.actor.id, "at": timezone.now().isoformat(), "reason": reason}
+            kept = {"by": granted.context.caller.id, "at": timezone.now().isoformat(), "reason": reason}
         return Alteration("updateWarehouseProtection", {"protection": kept if protected else None}, told)
 
     return apply(granted, alteration)

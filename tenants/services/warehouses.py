@@ -81,7 +81,7 @@ def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StoragePro
             projects.bump_epoch(project.id)
             warehouse_validation.ensure_exclusive(profile, but=None)
             warehouse.save(force_insert=True)
-            ledger.give_creator(warehouse_chain(warehouse), context.actor)
+            ledger.give_creator(warehouse_chain(warehouse), context.caller)
             data = {"name": warehouse.name, "location": warehouse.location}
             record(Change("createWarehouse", "warehouse", str(warehouse.id), project.id, data), context)
     except IntegrityError as error:

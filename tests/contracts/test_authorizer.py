@@ -4,7 +4,7 @@ import pytest
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.allow_all import AllowAllAuthorizer
-from lakewarden.authz.interface import Authorizer, ObjectRef, Subject
+from lakewarden.authz.interface import Authorizer, ObjectRef, Principal
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.model import GRANTABLE, Level, Privilege, effective
 from lakewarden.context import PrincipalId, role_principal
@@ -108,7 +108,7 @@ def test_a_token_may_have_more_roles_than_fit_in_one_question(authorizer: Author
 
 def test_the_principals_of_somebody_are_all_roles_that_he_has(authorizer: Authorizer) -> None:
     def principals(principal: PrincipalId, *roles: PrincipalId) -> set[PrincipalId]:
-        return set(authorizer.principals(Subject(principal, roles)))
+        return set(authorizer.principals(Principal(principal, roles)))
 
     members.add(EVERYONE, [STAFF, BOB], project_id="p", added_by=ADMIN)
     members.add(STAFF, [ANALYSTS, ALICE], project_id="p", added_by=ADMIN)
@@ -279,4 +279,4 @@ def test_allow_all_lets_everybody_do_everything() -> None:
     authorizer = AllowAllAuthorizer()
     for chain in (SERVER, PROJECT, ORDERS):
         assert held(authorizer, chain) == frozenset(Privilege)
-    assert set(authorizer.principals(Subject(ALICE, (STAFF,)))) == {ALICE, STAFF}
+    assert set(authorizer.principals(Principal(ALICE, (STAFF,)))) == {ALICE, STAFF}

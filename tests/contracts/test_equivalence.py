@@ -13,7 +13,7 @@ import pytest
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.database import DatabaseAuthorizer
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.model import GRANTABLE
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
@@ -137,9 +137,9 @@ class World:
     def anybody(self) -> PrincipalId:
         return self.dice.choice([*_USERS, *_ROLES])
 
-    def question(self) -> tuple[Subject, list[ObjectRef]]:
+    def question(self) -> tuple[Principal, list[ObjectRef]]:
         roles = tuple(self.dice.sample(_ROLES, k=self.dice.choice([0, 0, 0, 1, 3])))
-        return Subject(self.anybody(), roles), self.chain(self.dice.choice(self.objects()))
+        return Principal(self.anybody(), roles), self.chain(self.dice.choice(self.objects()))
 
 
 def test_database_and_openfga_decide_alike(openfga: OpenFgaAuthorizer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,9 +153,9 @@ def test_database_and_openfga_decide_alike(openfga: OpenFgaAuthorizer, capsys: p
         for _ in range(8):
             world.change()
         for _ in range(QUESTIONS // ROUNDS):
-            subject, chain = world.question()
-            expected, found = database.privileges(subject, chain), openfga.privileges(subject, chain)
-            assert found == expected, f"seed {seed}: {subject} on {[str(ref) for ref in chain]}"
+            principal, chain = world.question()
+            expected, found = database.privileges(principal, chain), openfga.privileges(principal, chain)
+            assert found == expected, f"seed {seed}: {principal} on {[str(ref) for ref in chain]}"
             answers["nothing" if not found else "only seen" if len(found) <= 2 else "more"] += 1
             answers[f"on a {chain[-1].type.value}"] += 1
     with capsys.disabled():

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from lakewarden.authz import authorize
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Change
 from lakewarden.authz.model import Privilege
@@ -20,7 +20,7 @@ from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.authz.openfga.client import OpenFga
 from lakewarden.config import OpenFgaConfig
-from lakewarden.context import Actor, PrincipalId, RequestContext, role_principal
+from lakewarden.context import Caller, PrincipalId, RequestContext, role_principal
 from lakewarden.errors import Unavailable
 from tests.contracts.conftest import PATIENT, configured
 from tests.contracts.world import (
@@ -62,11 +62,11 @@ def mortal(database: None) -> Iterator[tuple[OpenFgaServer, OpenFgaAuthorizer]]:
 
 def test_an_outage_is_no_answer_and_ends_by_itself(mortal: tuple[OpenFgaServer, OpenFgaAuthorizer]) -> None:
     server, authorizer = mortal
-    context = RequestContext(actor=Actor(ALICE), request_id="r", user_agent="pytest")
+    context = RequestContext(caller=Caller(ALICE), request_id="r", user_agent="pytest")
 
     def known(number: int) -> frozenset[Privilege]:
         epoch = Epoch("p", number)
-        return authorize.held(authorizer, context, subject=lambda: Subject(ALICE), chain=ORDERS, epoch=epoch)
+        return authorize.held(authorizer, context, principal=lambda: Principal(ALICE), chain=ORDERS, epoch=epoch)
 
     HELD_PRIVILEGES.clear()
     give(ORDERS, ALICE, Privilege.SELECT)
@@ -108,8 +108,8 @@ def test_more_roles_are_found_than_the_plain_list_gives(openfga: OpenFgaAuthoriz
         for role in roles:
             members.add(role, [ALICE], project_id="p", added_by=ADMIN)
     assert not Change.objects.exists()
-    assert set(openfga.principals(Subject(ALICE))) == {ALICE, *roles}
-    assert set(openfga.principals(Subject(BOB, (roles[0],)))) == {BOB, roles[0]}
+    assert set(openfga.principals(Principal(ALICE))) == {ALICE, *roles}
+    assert set(openfga.principals(Principal(BOB, (roles[0],)))) == {BOB, roles[0]}
 
 
 def test_a_change_is_applied_with_its_commit(openfga: OpenFgaAuthorizer) -> None:

@@ -1,7 +1,7 @@
 """A small world of objects, and words for who holds what in it; for all tests of authorizers."""
 
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import Authorizer, ObjectRef, Subject
+from lakewarden.authz.interface import Authorizer, ObjectRef, Principal
 from lakewarden.authz.ledger import grants
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId, role_principal
@@ -30,4 +30,4 @@ def take(chain: list[ObjectRef], principal: PrincipalId, *privileges: Privilege)
 def held(
     authorizer: Authorizer, chain: list[ObjectRef], principal: PrincipalId = ALICE, *roles: PrincipalId
 ) -> frozenset[Privilege]:
-    return authorizer.privileges(Subject(principal, roles), chain)
+    return authorizer.privileges(Principal(principal, roles), chain)

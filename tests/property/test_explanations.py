@@ -84,7 +84,7 @@ def test_explanations_agree_with_the_authorizer(
         action = known[pick % len(known)]
         may = set()
         for principal in (*USERS, *ROLES):
-            expected = is_allowed(action, authorizer.privileges(access.subject_of(principal), chain))
+            expected = is_allowed(action, authorizer.privileges(access.principal_of(principal), chain))
             assert explanations.of_principal(principal, chain, action).explanation.allowed is expected
             may |= {principal} if expected else set()
         holders, _ = explanations.who_may(chain, action, EVERYTHING, expand=True)

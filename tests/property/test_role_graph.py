@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lakewarden import config
 from lakewarden.authz.actions import ProjectAction, RoleAction
 from lakewarden.authz.ledger import members as ledger
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.paging import Page
 from tenants import access
 from tenants.models import Role
@@ -41,7 +41,7 @@ class Principals(dict[str, PrincipalId]):
     def __init__(self, context: RequestContext) -> None:
         project = access.project(context, DEFAULT_PROJECT_ID, ProjectAction.CREATE_ROLE)
         made = {name: roles.create(project, name, description=None, source=None) for name in ROLES}
-        known = {name: users.register(Actor(PrincipalId(f"oidc~{name}")), context)[0] for name in USERS}
+        known = {name: users.register(Caller(PrincipalId(f"oidc~{name}")), context)[0] for name in USERS}
         super().__init__({name: role.principal for name, role in made.items()})
         self.update({name: PrincipalId(user.id) for name, user in known.items()})
         self.names = {principal: name for name, principal in self.items()}
@@ -55,7 +55,7 @@ def principals(database: None, admin_context: RequestContext, monkeypatch: pytes
     HELD_PRIVILEGES.clear()
     limited = config.current().model_copy(update={"roles": config.RolesConfig(max_nesting_depth=LIMIT)})
     monkeypatch.setattr(config, "current", lambda: limited)
-    servers.bootstrap(admin_context.actor, admin_context)
+    servers.bootstrap(admin_context.caller, admin_context)
     yield Principals(admin_context)
     connection.close()
 
@@ -134,7 +134,7 @@ def _ensure_same(principals: Principals, graph: Graph) -> None:
     up = turned(graph)
     everything = Page(None, None)
     for name in USERS:
-        context = RequestContext(actor=Actor(principals[name]), request_id="arranged-by-a-test")
+        context = RequestContext(caller=Caller(principals[name]), request_id="arranged-by-a-test")
         for transitive, roles_of_user in ((False, up[name]), (True, below(up, name))):
             found, _ = role_members.own_roles(context, everything, project_id=DEFAULT_PROJECT_ID, transitive=transitive)
             assert [role.name for role in found] == sorted(roles_of_user)

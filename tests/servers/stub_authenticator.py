@@ -3,21 +3,21 @@
 `alice+analysts,engineers` is alice, to whom her identity provider gives these roles.
 """
 
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.errors import NotAuthorized, Unavailable
 
 
 class StubAuthenticator:
     """`engine…` tokens are applications, all others people; `expired` and `unavailable` fail as their names say."""
 
-    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:  # noqa: ARG002 the contract's
+    def authenticate(self, authorization: str | None, *, source: str = "") -> VerifiedToken:  # noqa: ARG002 the contract's
         scheme, _, token = (authorization or "").partition(" ")
         if scheme != "Bearer" or not token or token == "expired":
             raise NotAuthorized("Send 'Authorization: Bearer <access token>'")
         if token == "unavailable":
             raise Unavailable("The identity provider cannot be reached")
         token, _, roles = token.partition("+")
-        return Principal(
+        return VerifiedToken(
             id=f"oidc~{token}",
             name=token.title(),
             email=f"{token}@example.org",
@@ -27,5 +27,5 @@ class StubAuthenticator:
             token_roles=tuple(roles.split(",")) if roles else (),
         )
 
-    def find_known(self, authorization: str | None) -> Principal | None:
+    def find_known(self, authorization: str | None) -> VerifiedToken | None:
         return self.authenticate(authorization)

@@ -127,7 +127,7 @@ def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Insid
     deletion = begin(
         _named(namespace),
         namespace.warehouse,
-        by=granted.context.actor.id,
+        by=granted.context.caller.id,
         with_files=options.with_files,
         not_before=inside.until,  # what was dropped in it before can be restored for its whole time
     )
@@ -145,7 +145,7 @@ def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Ins
     deletion = begin(
         _named(namespace),
         namespace.warehouse,
-        by=granted.context.actor.id,
+        by=granted.context.caller.id,
         with_files=options.with_files,
         is_final=True,
         is_tracked=is_tracked,

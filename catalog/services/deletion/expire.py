@@ -18,7 +18,7 @@ from catalog.services.deletion import undrop
 from catalog.services.namespaces import lock_tree
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.context import SYSTEM, Actor, RequestContext
+from lakewarden.context import SYSTEM, Caller, RequestContext
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import control, purge
@@ -65,7 +65,7 @@ def _remove_all(deletion_id: UUID, run: Attempt) -> int:
     """Until nothing is left; returns how many objects went."""
     removed = 0
     ((total,),) = fetch(_COUNT, [deletion_id, deletion_id])
-    for count in batches(deletion_id, RequestContext(Actor(SYSTEM), str(run.task_id))):
+    for count in batches(deletion_id, RequestContext(Caller(SYSTEM), str(run.task_id))):
         removed += count
         run.details["objects-removed"] = removed
         run.heartbeat(progress=min(removed / max(total, 1), 1.0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lakewarden.authn.bearer import UnverifiedToken, is_opaque, peek, token_of
 from lakewarden.authn.claim_checks import UNKNOWN_ISSUER, WRONG_AUDIENCE
 from lakewarden.authn.fair_share import FairShare
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.introspection import IntrospectionEndpoint
 from lakewarden.authn.json_fetch import FetchJson, PostJson, fetch_json, post_json
 from lakewarden.authn.known_tokens import KnownTokens
@@ -65,7 +65,7 @@ class AuthenticatorChain:
         self._cluster = cluster
         self._shares = FairShare()
 
-    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:
+    def authenticate(self, authorization: str | None, *, source: str = "") -> VerifiedToken:
         """See `Authenticator.authenticate`."""
         token = token_of(authorization)
         known = self._known.find(token, may_wait=True)
@@ -75,7 +75,7 @@ class AuthenticatorChain:
         self._known.add(token, verified, verifier)
         return verified.principal
 
-    def find_known(self, authorization: str | None) -> Principal | None:
+    def find_known(self, authorization: str | None) -> VerifiedToken | None:
         """See `Authenticator.find_known`."""
         return self._known.find(token_of(authorization), may_wait=False)
 

@@ -7,8 +7,8 @@ PrincipalKind = Literal["human", "application"]
 
 
 @dataclass(frozen=True, slots=True)
-class Principal:
-    """A caller whose token was verified.
+class VerifiedToken:
+    """What a verified token says about its bearer.
 
     `id` is `<provider id>~<subject>`, `kubernetes~<account>` for service accounts; `expires_at` is the token's
     `exp` in Unix seconds (of a token without: when it must be verified again). `name` and `email` are what the
@@ -27,7 +27,7 @@ class Principal:
 class Authenticator(Protocol):
     """Verifies credentials. Safe to call from any thread."""
 
-    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:
+    def authenticate(self, authorization: str | None, *, source: str = "") -> VerifiedToken:
         """Return the caller behind a raw `Authorization` header (None: the request had none).
 
         `source` is the address that the request came from, for a fair share of what is scarce; empty: not known.
@@ -41,8 +41,8 @@ class Authenticator(Protocol):
         """
         ...
 
-    def find_known(self, authorization: str | None) -> Principal | None:
-        """Return the caller when his credentials were verified before; never blocks, for async handlers.
+    def find_known(self, authorization: str | None) -> VerifiedToken | None:
+        """Return the caller when their credentials were verified before; never blocks, for async handlers.
 
         None means: call `authenticate`, in a thread.
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from lakewarden.authn.bearer import digest_of
 from lakewarden.authn.claim_checks import EXPIRED
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.token_cache import TokenCache
 from lakewarden.authn.verifier import Verified, Verifier
 from lakewarden.errors import NotAuthorized, Unavailable
@@ -28,7 +28,7 @@ class _Known:
     verifier: Verifier
     confirmed_at: float
     asked_at: float
-    outcome: Future[Principal] | None = None
+    outcome: Future[VerifiedToken] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -56,7 +56,7 @@ class KnownTokens:
         now = self._monotonic()
         self._cache.put(digest_of(token), _Known(verified, verifier, now, now))
 
-    def find(self, token: str, *, may_wait: bool) -> Principal | None:
+    def find(self, token: str, *, may_wait: bool) -> VerifiedToken | None:
         """Return the caller, None when the token is to be verified (or, with `may_wait` false, may have to be).
 
         Raises:
@@ -88,7 +88,7 @@ class KnownTokens:
             self._recheck_aside(token, known)
         return known.verified.principal
 
-    def _confirmed(self, token: str, known: _Known) -> Principal:
+    def _confirmed(self, token: str, known: _Known) -> VerifiedToken:
         """Ask, and believe nothing but a yes."""
         try:
             return self._recheck_aside(token, known, patience=_PATIENCE_S).result(timeout=_PATIENCE_S)
@@ -98,19 +98,19 @@ class KnownTokens:
                 f"Nobody could confirm for {unconfirmed:.0f} seconds that the token is still valid: try again shortly."
             ) from error
 
-    def _rechecked(self, token: str, known: _Known) -> Principal:
+    def _rechecked(self, token: str, known: _Known) -> VerifiedToken:
         """Ask, but do not let a party that is down hold up a caller who is known."""
         try:
             return self._recheck_aside(token, known, patience=_PATIENCE_S).result(timeout=_PATIENCE_S)
         except (Unavailable, TimeoutError):
             return known.verified.principal
 
-    def _recheck_aside(self, token: str, known: _Known, *, patience: float = 0.0) -> Future[Principal]:
+    def _recheck_aside(self, token: str, known: _Known, *, patience: float = 0.0) -> Future[VerifiedToken]:
         """The outcome of the re-check that is under way; one is started if there is none, and room for it in time."""
         with known.lock:
             if known.outcome is not None:
                 return known.outcome
-            outcome: Future[Principal] = Future()
+            outcome: Future[VerifiedToken] = Future()
             places = self._rechecks[known.verifier]
             if not places.acquire(timeout=patience):
                 outcome.set_exception(Unavailable(_BUSY))
@@ -121,7 +121,7 @@ class KnownTokens:
         return outcome
 
     def _recheck_into(
-        self, outcome: Future[Principal], token: str, known: _Known, places: threading.BoundedSemaphore
+        self, outcome: Future[VerifiedToken], token: str, known: _Known, places: threading.BoundedSemaphore
     ) -> None:
         try:
             outcome.set_result(self._recheck(token, known))
@@ -131,7 +131,7 @@ class KnownTokens:
             known.asked_at, known.outcome = self._monotonic(), None
             places.release()
 
-    def _recheck(self, token: str, known: _Known) -> Principal:
+    def _recheck(self, token: str, known: _Known) -> VerifiedToken:
         try:
             verified = known.verifier.verify(token, again=True)
         except NotAuthorized:

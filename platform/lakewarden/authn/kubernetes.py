@@ -6,12 +6,12 @@ from collections.abc import Callable
 from lakewarden.authn.bearer import UnverifiedToken, peek
 from lakewarden.authn.claim_checks import EXPIRED, INACTIVE, WRONG_AUDIENCE, verify_claims
 from lakewarden.authn.kubernetes_api import Cluster
-from lakewarden.authn.principal_from_claims import seconds
 from lakewarden.authn.provider import DEFAULT_CLOCK_SKEW_S, TokenRules
 from lakewarden.authn.provider_keys import ProviderKeys, RefreshLimits
 from lakewarden.authn.remote_verification import RemoteVerification, RemoteVerificationLimits
 from lakewarden.authn.service_account import ServiceAccount, claimed_account, reviewed_user
 from lakewarden.authn.signatures import signed_claims
+from lakewarden.authn.verified_token import seconds
 from lakewarden.authn.verifier import UNDATED_S, Verified, Verifier
 from lakewarden.config import KubernetesConfig
 from lakewarden.errors import NotAuthorized

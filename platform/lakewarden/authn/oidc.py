@@ -7,11 +7,11 @@ from lakewarden.authn.bearer import peek
 from lakewarden.authn.claim_checks import INACTIVE, verify_claims
 from lakewarden.authn.discovery import discovered_address
 from lakewarden.authn.json_fetch import FetchJson
-from lakewarden.authn.principal_from_claims import principal_of, seconds
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.authn.provider_keys import ProviderKeys
 from lakewarden.authn.remote_verification import RemoteVerification
 from lakewarden.authn.signatures import SignedClaims, signed_claims
+from lakewarden.authn.verified_token import seconds, verified_token_of
 from lakewarden.authn.verifier import Verified
 from lakewarden.errors import NotAuthorized
 
@@ -44,7 +44,7 @@ class SignedTokens:
         claims = signed.claims
         verify_claims(claims, self._provider.rules, now=self._now)
         expires_at = seconds(claims["exp"])
-        principal = principal_of(claims, self._provider, expires_at=expires_at)
+        principal = verified_token_of(claims, self._provider, expires_at=expires_at)
         return Verified(principal, expires_at + self._provider.clock_skew_s, stamp=signed.generation)
 
 

@@ -5,9 +5,9 @@ from typing import Final
 
 from lakewarden.authn.claim_checks import INACTIVE, audiences_of, verify_claims
 from lakewarden.authn.claim_path import Claims
-from lakewarden.authn.principal_from_claims import principal_of, seconds
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.authn.remote_verification import RemoteVerification
+from lakewarden.authn.verified_token import seconds, verified_token_of
 from lakewarden.authn.verifier import UNDATED_S, Verified
 from lakewarden.errors import NotAuthorized, Unavailable
 
@@ -65,7 +65,7 @@ class OpaqueTokens:
         verify_claims(claims, self._provider.rules, now=self._now, needs_expiry=False)
         is_dated = "exp" in claims
         expires_at = seconds(claims["exp"]) if is_dated else self._now() + UNDATED_S
-        principal = principal_of(claims, self._provider, expires_at=expires_at)
+        principal = verified_token_of(claims, self._provider, expires_at=expires_at)
         skew = self._provider.clock_skew_s if is_dated else 0
         return Verified(principal, expires_at + skew, is_dated=is_dated)
 

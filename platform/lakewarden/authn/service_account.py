@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from lakewarden.authn.bearer import SERVICE_ACCOUNT
 from lakewarden.authn.claim_path import Claims, claim_at
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.json_fetch import JsonObject
-from lakewarden.authn.principal_from_claims import is_subject
+from lakewarden.authn.verified_token import is_subject
 from lakewarden.config import KubernetesConfig
 from lakewarden.errors import NotAuthorized
 
@@ -32,9 +32,9 @@ class ServiceAccount:
         if not isinstance(self.username, str) or not _USERNAME.fullmatch(self.username) or not is_subject(self.uid):
             raise NotAuthorized(_NO_ACCOUNT)
 
-    def principal(self, settings: KubernetesConfig, *, issuer: str, expires_at: float) -> Principal:
+    def principal(self, settings: KubernetesConfig, *, issuer: str, expires_at: float) -> VerifiedToken:
         subject = self.uid if settings.subject == "uid" else self.username
-        return Principal(
+        return VerifiedToken(
             id=f"kubernetes~{subject}",
             name="/".join(str(self.username).split(":")[2:]),
             email=None,

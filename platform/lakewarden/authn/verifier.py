@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 
 UNDATED_S: Final = 300.0  # how long a token is believed of which nobody says when it expires
 
@@ -15,7 +15,7 @@ class Verified:
     `is_dated`: the token itself ends then; else only our belief does. `stamp` is the verifier's at that time.
     """
 
-    principal: Principal
+    principal: VerifiedToken
     valid_until: float
     is_dated: bool = True
     stamp: int = 0

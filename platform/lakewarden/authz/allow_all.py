@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
 
@@ -18,8 +18,8 @@ class AllowAllAuthorizer:
             "Authorization is off (authorization.backend = allow-all): every authenticated caller may do everything"
         )
 
-    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:  # noqa: ARG002 the contract's arguments
+    def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:  # noqa: ARG002 the contract's arguments
         return _EVERYTHING
 
-    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
-        return [subject.principal, *subject.roles]
+    def principals(self, principal: Principal) -> Sequence[PrincipalId]:
+        return [principal.id, *principal.roles]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from lakewarden.authz.actions import Action, ObjectType, UserAction
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
-from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Subject, T
+from lakewarden.authz.interface import Authorizer, Granted, ObjectRef, Principal, T
 from lakewarden.authz.model import REQUIRED, Privilege, is_allowed, wording
 from lakewarden.context import Allowed, Refused, RequestContext
 from lakewarden.errors import Forbidden, LakewardenError
@@ -14,16 +14,16 @@ def held(
     authorizer: Authorizer,
     context: RequestContext,
     *,
-    subject: Callable[[], Subject],
+    principal: Callable[[], Principal],
     chain: Sequence[ObjectRef],
     epoch: Epoch | None,
 ) -> frozenset[Privilege]:
     """All that the caller holds on the last of `chain`; kept under `epoch`, which was read with it (None: not kept)."""
-    caller, object_id = context.actor.caller, chain[-1].id
+    caller, object_id = context.caller.key, chain[-1].id
     known = HELD_PRIVILEGES.find(caller, object_id, epoch) if epoch is not None else None
     if known is not None:
         return known
-    found = authorizer.privileges(subject(), chain)
+    found = authorizer.privileges(principal(), chain)
     if epoch is not None:
         HELD_PRIVILEGES.keep(caller, object_id, epoch, found)
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.descendant_grants import ANYTHING_OF
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
@@ -15,8 +15,8 @@ _LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 
 
 class DatabaseAuthorizer:
-    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
-        principals = [subject.principal, *subject.roles]
+    def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+        principals = [principal.id, *principal.roles]
         types, ids = [ref.type.value for ref in chain], [ref.id for ref in chain]
         granted: list[set[Privilege]] = [set() for _ in chain]
         managed: set[int] = set()
@@ -39,22 +39,22 @@ class DatabaseAuthorizer:
         )
         return effective(levels)
 
-    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
-        direct = [subject.principal, *subject.roles]
+    def principals(self, principal: Principal) -> Sequence[PrincipalId]:
+        direct = [principal.id, *principal.roles]
         return [*direct, *members.all_above(direct)]
 
 
 # `union` ends where a role was reached before: nested roles are no loop, but may meet again
 SUBJECT = """
-    with recursive subject(id) as (
+    with recursive principal(id) as (
         select unnest(%s::text[])
         union
-        select m.role_id from authz_membership m join subject s on m.member_id = s.id
+        select m.role_id from authz_membership m join principal s on m.member_id = s.id
     )
 """
 _GRANTED = f"""{SUBJECT}
     select c.number - 1, g.privilege from unnest(%s::text[], %s::text[]) with ordinality as c(type, id, number)
     join authz_grant g on g.object_type = c.type and g.object_id = c.id
-    where g.principal_id in (select id from subject) or g.principal_id = %s
+    where g.principal_id in (select id from principal) or g.principal_id = %s
 """  # noqa: S608 text of our own
 _ANYTHING_IN = f"{SUBJECT} {ANYTHING_OF}"

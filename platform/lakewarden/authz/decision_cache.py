@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Caller, PrincipalId
+from lakewarden.context import CallerKey, PrincipalId
 
 T = TypeVar("T")
 
@@ -30,13 +30,13 @@ class DecisionCache(Generic[T]):
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._known: OrderedDict[tuple[Caller, str, Epoch], T] = OrderedDict()
+        self._known: OrderedDict[tuple[CallerKey, str, Epoch], T] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, caller: Caller, object_id: str, epoch: Epoch) -> T | None:
+    def find(self, caller: CallerKey, object_id: str, epoch: Epoch) -> T | None:
         return self._known.get((caller, object_id, epoch))
 
-    def keep(self, caller: Caller, object_id: str, epoch: Epoch, found: T) -> None:
+    def keep(self, caller: CallerKey, object_id: str, epoch: Epoch, found: T) -> None:
         with self._lock:
             self._known[(caller, object_id, epoch)] = found
             while len(self._known) > self._capacity:

@@ -21,16 +21,16 @@ class ObjectRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """Whose privileges are asked for: a user or role, with `roles` that he has beside those that he is a member of."""
+class Principal:
+    """Who can hold privileges: a user or a role. `roles` are those that their token names, beside their memberships."""
 
-    principal: PrincipalId
+    id: PrincipalId
     roles: tuple[PrincipalId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Granted(Generic[T_co]):
-    """`target`, which `context.actor` may act upon. Only `authorize` builds it; services take nothing else."""
+    """`target`, which `context.caller` may act upon. Only `authorize` builds it; services take nothing else."""
 
     target: T_co
     context: RequestContext
@@ -53,10 +53,10 @@ class Authorizer(Protocol):
     What is granted, and who is in a role, is written to `lakewarden.authz.ledger` by the transaction of the change.
     """
 
-    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
-        """All that `subject` holds on the last object of `chain`, by himself, by roles, implied and inherited."""
+    def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+        """All that `principal` holds on the last object of `chain`, directly, by roles, implied and inherited."""
         ...
 
-    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
-        """`subject` himself and all roles that he has, by himself, by his token or by other roles."""
+    def principals(self, principal: Principal) -> Sequence[PrincipalId]:
+        """The ids of `principal` and of all its roles: by membership, by its token, or by other roles."""
         ...

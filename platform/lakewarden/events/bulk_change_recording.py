@@ -18,8 +18,8 @@ def record_rows(changed: str, parameters: Mapping[str, object], *, project_id: s
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("Changes were recorded outside their transaction")
     who = {
-        "event_actor": context.actor.id,
-        "event_role": context.actor.assumed_role or "",
+        "event_actor": context.caller.id,
+        "event_role": context.caller.assumed_role or "",
         "event_request": context.request_id,
         "event_agent": user_agent_of(context.user_agent),
         "event_project": project_id,

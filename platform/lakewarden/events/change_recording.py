@@ -32,9 +32,9 @@ def record(change: Change, context: RequestContext) -> None:
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{change.type} was recorded outside its transaction")
     remember(context, object_type=change.object_type, object_id=change.object_id, data=change.data)
-    actor, data = context.actor.id, Jsonb(change.data)
+    actor, data = context.caller.id, Jsonb(change.data)
     audited = [
-        *(actor, context.actor.assumed_role or "", change.type),
+        *(actor, context.caller.assumed_role or "", change.type),
         *(change.object_type, change.object_id, change.project_id),
     ]
     told = [new_id(), change.type, change.project_id, change.object_type, change.object_id]

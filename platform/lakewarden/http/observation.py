@@ -64,10 +64,10 @@ def _observe(request: HttpRequest, response: HttpResponse, route: str) -> None:
 
 
 def _note_allowed(context: RequestContext) -> None:
-    actor = context.actor
+    caller = context.caller
     for allowed in context.trail.allowed:
         about = (allowed.action, allowed.object_type, allowed.object_id)
-        key = (actor.id, actor.assumed_role, *about)
+        key = (caller.id, caller.assumed_role, *about)
         if not DECISIONS.again(key):
             DECISIONS.add(key, Group(allowed, context.request_id, context.user_agent[:MAX_USER_AGENT]))
 
@@ -112,7 +112,7 @@ def _refusal(
     told = refused or Refused(route, "request", path, project_id, response.error.message)
     return Refusal(
         outcome="denied" if context else "unauthenticated",
-        actor=context.actor.id if context else ANONYMOUS,
+        actor=context.caller.id if context else ANONYMOUS,
         action=told.action,
         object_type=told.object_type,
         object_id=told.object_id,
@@ -121,6 +121,6 @@ def _refusal(
         request_id=response["X-Request-Id"],
         user_agent=request.headers.get("user-agent", "")[:MAX_USER_AGENT],
         asked=f"{request.method} {path}",
-        assumed_role=(context.actor.assumed_role or "") if context else "",
+        assumed_role=(context.caller.assumed_role or "") if context else "",
         source=network_of(request.META.get("REMOTE_ADDR", "")),
     )

@@ -10,7 +10,7 @@ import msgspec
 from django.http import HttpRequest
 
 from lakewarden import backends, config
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest, PayloadTooLarge
 from lakewarden.http.bridge import MEMORY
 from lakewarden.http.codings import unpacked
@@ -96,7 +96,7 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
     """Raises NotAuthorized, or Unavailable when the identity provider cannot be asked."""
     source = request.META.get("REMOTE_ADDR", "")
     principal = backends.authenticator().authenticate(request.headers.get("authorization"), source=source)
-    actor = Actor(
+    caller = Caller(
         id=PrincipalId(principal.id),
         name=principal.name,
         email=principal.email,
@@ -105,7 +105,7 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
         assumed_role=assumed_role(request.headers.get("x-assume-role")),
     )
     context = RequestContext(
-        actor=actor,
+        caller=caller,
         request_id=identifier,
         user_agent=request.headers.get("user-agent", ""),
         project_id=request.headers.get("x-project-id") or request.headers.get("x-project-ident"),

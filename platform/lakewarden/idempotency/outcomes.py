@@ -71,7 +71,7 @@ def find(context: RequestContext) -> Outcome | None:
     asked = context.idempotency
     if asked is None:
         return None
-    found = IdempotencyRecord.objects.filter(principal_id=context.actor.id, key=asked.key).first()
+    found = IdempotencyRecord.objects.filter(principal_id=context.caller.id, key=asked.key).first()
     if found is None or found.created_at < timezone.now() - LIFETIME - GRACE:
         return None
     if found.fingerprint != asked.fingerprint:
@@ -95,7 +95,7 @@ def remember_refusal(context: RequestContext, *, status: int, body: bytes) -> No
     if not context.trail.allowed or context.trail.refused:
         return
     limit = config.current().idempotency.refusals_per_hour
-    if spend("remembered-refusals", context.actor.id, amount=1, limit=limit, period="hour"):
+    if spend("remembered-refusals", context.caller.id, amount=1, limit=limit, period="hour"):
         _insert(context, refusal_status=status, refusal_body=body.decode())
 
 
@@ -106,7 +106,7 @@ def remember_answer(context: RequestContext, *, status: int, body: bytes) -> Non
     """
     asked = context.idempotency
     if asked is not None and len(body) <= config.current().idempotency.max_answer_bytes:
-        own = IdempotencyRecord.objects.filter(principal_id=context.actor.id, key=asked.key, attempt=asked.attempt)
+        own = IdempotencyRecord.objects.filter(principal_id=context.caller.id, key=asked.key, attempt=asked.attempt)
         own.update(answer_status=status, answer_body=body.decode())
 
 
@@ -130,7 +130,7 @@ def _insert(
     """A key of this very attempt is written over: of several changes in one request the last is its outcome."""
     asked = context.idempotency
     assert asked is not None  # noqa: S101 both callers have looked
-    values = [context.actor.id, asked.key, asked.fingerprint, asked.attempt, object_type, object_id]
+    values = [context.caller.id, asked.key, asked.fingerprint, asked.attempt, object_type, object_id]
     written = fetch(
         _INSERT, [*values, Jsonb(data or {}), refusal_status, refusal_body, timezone.now() - LIFETIME - GRACE]
     )

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from lakewarden.authn.chain import AuthenticatorChain
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.errors import NotAuthorized, Unavailable
 from tests.integration.authn.conftest import RunningIssuer, free_port, run_issuer
@@ -47,7 +47,7 @@ def revoke(issuer: RunningIssuer, token: str, *, client: str = "opaque") -> requ
     return requests.post(f"{issuer.url}/revoke", data={"token": token}, auth=auth, timeout=10)
 
 
-def refused_within(seconds: float, authenticate: Callable[[], Principal]) -> bool:
+def refused_within(seconds: float, authenticate: Callable[[], VerifiedToken]) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

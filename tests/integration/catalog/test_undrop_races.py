@@ -14,7 +14,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from catalog.models import Deletion, Namespace, Tabular
 from catalog.services.deletion import expire
 from catalog.services.namespaces import lock_tree
-from lakewarden.context import SYSTEM, Actor, RequestContext
+from lakewarden.context import SYSTEM, Caller, RequestContext
 from tests.integration.catalog.lake import Lake
 from tests.integration.catalog.test_namespace_deletion import (
     SetProfile,
@@ -37,7 +37,7 @@ WAITING = """
     select count(*) from pg_locks l join pg_stat_activity a using (pid)
     where not l.granted and a.datname = current_database()
 """
-BY_SYSTEM = RequestContext(Actor(SYSTEM), "test")
+BY_SYSTEM = RequestContext(Caller(SYSTEM), "test")
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from django.db import transaction
 
 from catalog.models import Namespace, Tabular
 from lakewarden.audit.models import AuditEntry
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.events.models import OutboxEvent
 from lakewarden.ids import new_id
 from lakewarden.tasks import cleanup
@@ -39,10 +39,10 @@ TOKEN_ROLES = {"b-analyst": ("analysts",)}
 class TokenRoles(StubAuthenticator):
     """Some tokens carry names of roles."""
 
-    def authenticate(self, authorization: str | None, *, source: str = "") -> Principal:  # noqa: ARG002 the contract's
+    def authenticate(self, authorization: str | None, *, source: str = "") -> VerifiedToken:  # noqa: ARG002 the contract's
         found = super().authenticate(authorization)
         roles = TOKEN_ROLES.get(found.id.removeprefix("oidc~"), ())
-        return Principal(
+        return VerifiedToken(
             id=found.id,
             name=found.name,
             email=found.email,
@@ -82,8 +82,8 @@ class World:
 
 def build(client: AsgiClient, directory: Path) -> World:
     """The default project is the first: it is also meant where a request names none."""
-    context = RequestContext(actor=Actor(ADMIN, name="Admin", kind="human"), request_id="arranged")
-    servers.bootstrap(context.actor, context)
+    context = RequestContext(caller=Caller(ADMIN, name="Admin", kind="human"), request_id="arranged")
+    servers.bootstrap(context.caller, context)
     Project.objects.filter(id=DEFAULT_PROJECT_ID).update(name="Aurora", name_key=SECRET)
     Project.objects.create(id="borealis", name="Borealis", name_key="borealis")
     a = _tenant(client, "a", DEFAULT_PROJECT_ID, directory / f"{SECRET}-lake")

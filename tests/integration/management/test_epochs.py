@@ -10,7 +10,7 @@ from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, PrincipalId, role_principal
+from lakewarden.context import Caller, PrincipalId, role_principal
 from tenants.models import Project
 
 ALICE, ADMIN, READERS = PrincipalId("oidc~alice"), PrincipalId("oidc~admin"), role_principal("readers")
@@ -88,5 +88,5 @@ def test_a_right_on_the_server_that_goes_raises_every_epoch(filled: None, name: 
 def test_what_removes_nothing_and_what_a_creator_gets_raise_none() -> None:
     grants.forget_object(NEW[-1])
     members.remove(READERS, [ADMIN])
-    grants.give_creator(NEW, Actor(ALICE))
+    grants.give_creator(NEW, Caller(ALICE))
     assert epochs() == {"p": 7, "other": 7}

@@ -8,7 +8,7 @@ import pytest
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.actions import UserAction
 from lakewarden.authz.ledger.models import Grant, Membership
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.errors import NoSuchUser
 from lakewarden.events.models import OutboxEvent
 from tenants import access
@@ -261,7 +261,7 @@ def test_of_two_administrators_who_delete_each_other_one_stays(
     Grant.objects.create(
         principal_id="oidc~bob", object_type="server", object_id="server", privilege="admin", granted_by="test"
     )
-    of_bob = replace(admin_context, actor=Actor(PrincipalId("oidc~bob")))
+    of_bob = replace(admin_context, caller=Caller(PrincipalId("oidc~bob")))
     # both are authorized before either deletes
     bob = access.user(admin_context, "oidc~bob", UserAction.DELETE)
     first = access.user(of_bob, "oidc~admin", UserAction.DELETE)

@@ -14,7 +14,7 @@ from catalog.models import Namespace, Tabular
 from lakewarden import backends
 from lakewarden.audit import refusals
 from lakewarden.audit.models import AuditEntry
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger.models import Grant, Membership
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
@@ -53,7 +53,7 @@ class Town:
         for tabular in Tabular.objects.select_related("namespace__warehouse__project"):
             chains[str(tabular.id)] = tabular_chain(tabular)
         authorizer = backends.authorizer()
-        return {name: authorizer.privileges(Subject(EVE), chain) for name, chain in chains.items()}
+        return {name: authorizer.privileges(Principal(EVE), chain) for name, chain in chains.items()}
 
     @contextmanager
     def refusing(self, action: str | None = None, *, actor: str = EVE) -> Iterator[None]:

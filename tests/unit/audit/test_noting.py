@@ -8,7 +8,7 @@ from lakewarden.authz.actions import ObjectType, ProjectAction, UserAction
 from lakewarden.authz.authorize import authorize, deciding
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, Allowed, PrincipalId, RequestContext
+from lakewarden.context import Allowed, Caller, PrincipalId, RequestContext
 from lakewarden.errors import Forbidden, NoSuchProject, NoSuchUser
 
 SERVER = ObjectRef(ObjectType.SERVER, "server")
@@ -23,7 +23,7 @@ class Person:
 
 @pytest.fixture
 def context() -> RequestContext:
-    return RequestContext(actor=Actor(PrincipalId("oidc~a")), request_id="r")
+    return RequestContext(caller=Caller(PrincipalId("oidc~a")), request_id="r")
 
 
 def test_what_is_allowed_is_noted_in_order_with_what_decided(context: RequestContext) -> None:

@@ -7,7 +7,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
 from lakewarden.authn.chain import AuthenticatorChain
-from lakewarden.authn.interface import Principal
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.provider import OidcProvider
 from lakewarden.authn.verifier import Verified
 from lakewarden.errors import NotAuthorized, Unavailable
@@ -438,7 +438,7 @@ class FakeCluster:
 
     def verify(self, token: str, *, again: bool = False) -> Verified:  # noqa: ARG002 the contract's
         self.verified.append(token)
-        principal = Principal("kubernetes~u1", "ns/a", None, "application", "k8s", NOW + 60)
+        principal = VerifiedToken("kubernetes~u1", "ns/a", None, "application", "k8s", NOW + 60)
         return Verified(principal, NOW + 60)
 
 

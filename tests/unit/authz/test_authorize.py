@@ -5,13 +5,13 @@ import pytest
 from lakewarden.authz.actions import ObjectType, TableAction
 from lakewarden.authz.authorize import authorize, held
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, DecisionCache, Epoch
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.model import Level, Privilege, effective
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.errors import Forbidden, NoSuchTable
 
 CHAIN = [ObjectRef(ObjectType.SERVER, "server"), ObjectRef(ObjectType.TABLE, "t")]
-ALICE = RequestContext(Actor(PrincipalId("oidc~alice")), "1")
+ALICE = RequestContext(Caller(PrincipalId("oidc~alice")), "1")
 HIDDEN = NoSuchTable("Table does not exist: sales.orders")
 
 
@@ -22,17 +22,17 @@ class Authorizer:
         self.held = held
         self.asked = 0
 
-    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
-        assert (subject, list(chain)) == (Subject(ALICE.actor.id), CHAIN)
+    def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+        assert (principal, list(chain)) == (Principal(ALICE.caller.id), CHAIN)
         self.asked += 1
         return effective([Level(ObjectType.TABLE, self.held)])
 
-    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+    def principals(self, principal: Principal) -> Sequence[PrincipalId]:
         raise NotImplementedError
 
 
 def ask(authorizer: Authorizer, action: TableAction, epoch: Epoch | None = None) -> frozenset[Privilege]:
-    found = held(authorizer, ALICE, subject=lambda: Subject(ALICE.actor.id), chain=CHAIN, epoch=epoch)
+    found = held(authorizer, ALICE, principal=lambda: Principal(ALICE.caller.id), chain=CHAIN, epoch=epoch)
     granted = authorize(ALICE, "the table", found, chain=CHAIN, action=action, hidden=HIDDEN)
     assert (granted.target, granted.context) == ("the table", ALICE)
     return granted.privileges
@@ -85,5 +85,5 @@ def test_without_an_epoch_nothing_is_kept() -> None:
 def test_no_more_is_kept_than_there_is_room_for() -> None:
     known: DecisionCache[frozenset[Privilege]] = DecisionCache(capacity=2)
     for name in "abc":
-        known.keep(ALICE.actor.caller, name, Epoch("p", 1), frozenset())
-    assert [known.find(ALICE.actor.caller, name, Epoch("p", 1)) for name in "abc"] == [None, frozenset(), frozenset()]
+        known.keep(ALICE.caller.key, name, Epoch("p", 1), frozenset())
+    assert [known.find(ALICE.caller.key, name, Epoch("p", 1)) for name in "abc"] == [None, frozenset(), frozenset()]

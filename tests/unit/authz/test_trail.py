@@ -6,7 +6,7 @@ from lakewarden.authz.actions import ObjectType, WarehouseAction
 from lakewarden.authz.authorize import authorize
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.errors import Forbidden, NoSuchWarehouse
 
 CHAIN = [
@@ -19,7 +19,7 @@ MISSING = NoSuchWarehouse("Warehouse does not exist: w")
 
 @pytest.fixture
 def context() -> RequestContext:
-    return RequestContext(actor=Actor(PrincipalId("oidc~a")), request_id="r")
+    return RequestContext(caller=Caller(PrincipalId("oidc~a")), request_id="r")
 
 
 def _ask(context: RequestContext, *held: Privilege, chain: list[ObjectRef] = CHAIN) -> None:

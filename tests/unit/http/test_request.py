@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lakewarden.context import Actor, PrincipalId, RequestContext
+from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.errors import BadRequest
 from lakewarden.http.request import ApiRequest, clean_request_id
 
@@ -14,7 +14,7 @@ class Shape(msgspec.Struct):
 
 
 def request(body: bytes = b"", **query: str) -> ApiRequest:
-    context = RequestContext(Actor(PrincipalId("oidc~a")), "1")
+    context = RequestContext(Caller(PrincipalId("oidc~a")), "1")
     return ApiRequest(
         method="POST", path="/x", context=context, query=query, headers={}, body=body, base_uri="http://x"
     )

@@ -8,12 +8,12 @@ from lakewarden.prepared_statements import fetch
 
 # what lies in an object has ancestors that begin with its path: the first one behind it in the index tells
 ANYTHING_OF: Final = """
-    select 1 from subject s cross join lateral (
+    select 1 from principal s cross join lateral (
         select g.ancestors from authz_grant g where g.principal_id = s.id and g.ancestors >= %s::text[]
         order by g.ancestors limit 1
     ) g where g.ancestors[:cardinality(%s::text[])] = %s::text[] limit 1
 """
-"""Follows a `with subject(id)`; takes the path of the object, project first and itself last, three times."""
+"""Follows a `with principal(id)`; takes the path of the object, project first and itself last, three times."""
 
 
 def anything_in(principals: Iterable[PrincipalId], path: Sequence[str]) -> bool:
@@ -24,4 +24,4 @@ def anything_in(principals: Iterable[PrincipalId], path: Sequence[str]) -> bool:
     return bool(path) and bool(fetch(_ANYTHING_IN, [list(principals), list(path), list(path), list(path)]))
 
 
-_ANYTHING_IN = f"with subject(id) as (select unnest(%s::text[])) {ANYTHING_OF}"
+_ANYTHING_IN = f"with principal(id) as (select unnest(%s::text[])) {ANYTHING_OF}"

@@ -11,7 +11,7 @@ from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import change_log, epochs
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS, Grant
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Actor, PrincipalId
+from lakewarden.context import Caller, PrincipalId
 from lakewarden.prepared_statements import execute, fetch
 
 
@@ -43,7 +43,7 @@ def give(
     return _add(chain, entries, granted_by=granted_by)
 
 
-def give_creator(chain: Sequence[ObjectRef], creator: Actor, privilege: Privilege = Privilege.OWNERSHIP) -> None:
+def give_creator(chain: Sequence[ObjectRef], creator: Caller, privilege: Privilege = Privilege.OWNERSHIP) -> None:
     """The first grant on an object of the open transaction: nothing is known of it yet, so that no epoch is raised."""
     _add(chain, [(creator.owner, privilege.value)], granted_by=creator.id)
 
@@ -178,11 +178,11 @@ _REPARENT = """
     where (object_type = %(type)s and object_id = %(id)s) or (project_id = %(project)s and %(id)s = any(ancestors))
 """
 _PROJECTS = """
-    with recursive subject(id) as (
+    with recursive principal(id) as (
         select unnest(%s::text[])
         union
-        select m.role_id from authz_membership m join subject s on m.member_id = s.id
+        select m.role_id from authz_membership m join principal s on m.member_id = s.id
     )
-    select distinct g.project_id from subject s join authz_grant g on g.principal_id = s.id
+    select distinct g.project_id from principal s join authz_grant g on g.principal_id = s.id
     where g.project_id is not null
 """

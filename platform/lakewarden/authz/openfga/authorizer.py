@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import change_log, descendant_grants
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.authz.openfga import drain, store
@@ -30,10 +30,10 @@ class OpenFgaAuthorizer:
         self._drain = drain.Drain(lambda: self._client(store.standing(settings)), patience_s=settings.timeout_s)
         change_log.follow(self.settle)
 
-    def privileges(self, subject: Subject, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
+    def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
         """See `Authorizer.privileges`. Changes that the caller's own open transaction has made do not count yet."""
         client = self.settle()
-        user, roles = asked_as(subject)
+        user, roles = asked_as(principal)
         target, parents = chain[-1], parents_of(chain)
         asked = [privilege.value for privilege in privileges_of(target.type) if privilege is not Privilege.SEE]
         granted: set[Privilege] = set()
@@ -47,14 +47,14 @@ class OpenFgaAuthorizer:
         # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
         shown = chain[-2] if target.type is ObjectType.ROLE else target
         path = [ref.id for ref in chain[1 : chain.index(shown) + 1]]
-        if not descendant_grants.anything_in(_principals(client, subject), path):
+        if not descendant_grants.anything_in(_principals(client, principal), path):
             return held
         seen = effective([Level(shown.type, {Privilege.SEE}), *([Level(target.type)] if shown is not target else [])])
         return held | seen
 
-    def principals(self, subject: Subject) -> Sequence[PrincipalId]:
+    def principals(self, principal: Principal) -> Sequence[PrincipalId]:
         """See `Authorizer.principals`."""
-        return _principals(self.settle(), subject)
+        return _principals(self.settle(), principal)
 
     def settle(self) -> OpenFga:
         """The client of the store, which has been told all changes that are committed. Raises Unavailable."""
@@ -81,14 +81,14 @@ class OpenFgaAuthorizer:
             return self._asked[1]
 
 
-def _principals(client: OpenFga, subject: Subject) -> list[PrincipalId]:
-    """The subject and all roles that it has, each once."""
-    found = _listed(client, subject, ASSIGNEE, ObjectType.ROLE)
-    return list(dict.fromkeys([subject.principal, *subject.roles, *map(role_principal, found)]))
+def _principals(client: OpenFga, principal: Principal) -> list[PrincipalId]:
+    """The principal and all roles that they have, each once."""
+    found = _listed(client, principal, ASSIGNEE, ObjectType.ROLE)
+    return list(dict.fromkeys([principal.id, *principal.roles, *map(role_principal, found)]))
 
 
-def _listed(client: OpenFga, subject: Subject, relation: str, kind: ObjectType) -> Iterator[str]:
-    user, roles = asked_as(subject)
+def _listed(client: OpenFga, principal: Principal, relation: str, kind: ObjectType) -> Iterator[str]:
+    user, roles = asked_as(principal)
     for some in _parts(roles, MOST_CONTEXTUAL):
         for name in client.objects(user, relation, kind.value, context=some):
             identifier = id_of(name)

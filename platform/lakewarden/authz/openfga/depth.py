@@ -7,7 +7,7 @@ nobody gets a right that they do not have, and those who have it cannot work.
 from typing import Final
 
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.model import Privilege
 from lakewarden.authz.openfga.client import MOST_CONTEXTUAL, OpenFga
 from lakewarden.authz.openfga.language import ASSIGNEE, here
@@ -40,7 +40,7 @@ def _answers(server: OpenFga, *, levels: int, nested: int) -> bool:
     chain += [ObjectRef(ObjectType.WAREHOUSE, _TABLE)]
     chain += [ObjectRef(ObjectType.NAMESPACE, f"{_TABLE}-{number}") for number in range(levels)]
     chain += [ObjectRef(ObjectType.TABLE, _TABLE)]
-    user, _ = asked_as(Subject(_USER))
+    user, _ = asked_as(Principal(_USER))
     parents = parents_of(chain)
     # no more can be told with a question
     roles = [role_principal(f"{_TABLE}-{number}") for number in range(min(nested, MOST_CONTEXTUAL - len(parents) - 2))]

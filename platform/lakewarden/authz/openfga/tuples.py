@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
 from lakewarden.authz.openfga import language
 from lakewarden.context import ROLE_PREFIX
@@ -111,12 +111,12 @@ def parents_of(chain: Sequence[ObjectRef]) -> list[RelationTuple]:
     return [RelationTuple(upper, language.PARENT, lower) for upper, lower in pairwise(names)]
 
 
-def asked_as(subject: Subject) -> tuple[str, list[RelationTuple]]:
+def asked_as(principal: Principal) -> tuple[str, list[RelationTuple]]:
     """The user to ask about, and the roles that he is told to have."""
-    roles: Iterable[str] = subject.roles
-    if subject.principal.startswith(ROLE_PREFIX):
-        user, roles = ANYBODY_IN, [subject.principal, *subject.roles]
+    roles: Iterable[str] = principal.roles
+    if principal.id.startswith(ROLE_PREFIX):
+        user, roles = ANYBODY_IN, [principal.id, *principal.roles]
     else:
-        user = user_of(subject.principal)
+        user = user_of(principal.id)
     objects = [user_of(role).partition("#")[0] for role in dict.fromkeys(roles)]
     return user, [RelationTuple(user, language.ASSIGNEE, role) for role in objects]

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakewarden.authz.actions import ObjectType
-from lakewarden.authz.interface import ObjectRef, Subject
+from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.openfga.tuples import (
     ANYBODY_IN,
     LONGEST,
@@ -102,12 +102,12 @@ def test_a_chain_tells_what_lies_in_what() -> None:
 
 
 def test_a_user_is_asked_about_with_the_roles_of_his_token() -> None:
-    user, roles = asked_as(Subject(PrincipalId("oidc~a"), (PrincipalId("role:r"), PrincipalId("role:r"))))
+    user, roles = asked_as(Principal(PrincipalId("oidc~a"), (PrincipalId("role:r"), PrincipalId("role:r"))))
     assert user == "user:oidc~a"
     assert roles == [RelationTuple("user:oidc~a", "assignee", "role:r")]
 
 
 def test_a_role_is_asked_about_as_somebody_who_is_only_in_it() -> None:
-    user, roles = asked_as(Subject(PrincipalId("role:r"), (PrincipalId("role:s"),)))
+    user, roles = asked_as(Principal(PrincipalId("role:r"), (PrincipalId("role:s"),)))
     assert user == ANYBODY_IN
     assert [each.object for each in roles] == ["role:r", "role:s"]

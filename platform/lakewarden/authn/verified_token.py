@@ -1,10 +1,10 @@
-"""From verified claims to a principal: subject, kind, name, e-mail and roles; for the verifiers of OpenID tokens."""
+"""Makes a `VerifiedToken` of verified claims: subject, kind, name, email and roles; for the OpenID verifiers."""
 
 import math
 from typing import Final
 
 from lakewarden.authn.claim_path import Claims, claim_at
-from lakewarden.authn.interface import Principal, PrincipalKind
+from lakewarden.authn.interface import PrincipalKind, VerifiedToken
 from lakewarden.authn.provider import OidcProvider
 from lakewarden.errors import NotAuthorized
 
@@ -14,14 +14,14 @@ _FAR_FUTURE: Final = 253_402_300_799.0  # the last second of the year 9999
 _CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
 
 
-def principal_of(claims: Claims, provider: OidcProvider, *, expires_at: float) -> Principal:
+def verified_token_of(claims: Claims, provider: OidcProvider, *, expires_at: float) -> VerifiedToken:
     """Describe the caller that verified claims speak of.
 
     Raises:
         NotAuthorized: none of the provider's subject claims holds a usable subject, or there are too many roles.
 
     """
-    return Principal(
+    return VerifiedToken(
         id=f"{provider.id}~{_subject(claims, provider)}",
         name=_configured_text(claims, provider.name_claim) or _name(claims),
         email=_configured_text(claims, provider.email_claim) or _email(claims),

@@ -3,17 +3,17 @@ from typing import Any
 
 import pytest
 
-from lakewarden.authn.interface import Principal
-from lakewarden.authn.principal_from_claims import principal_of, seconds
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.provider import OidcProvider
+from lakewarden.authn.verified_token import seconds, verified_token_of
 from lakewarden.errors import NotAuthorized
 
 BASE = {"iss": "https://a", "exp": 1_800_003_600, "sub": "s-1"}
 PROVIDER = OidcProvider(id="oidc", issuer="https://a", audiences=())
 
 
-def described(claims: dict[str, Any], provider: OidcProvider = PROVIDER) -> Principal:
-    return principal_of(claims, provider, expires_at=1_800_003_600.0)
+def described(claims: dict[str, Any], provider: OidcProvider = PROVIDER) -> VerifiedToken:
+    return verified_token_of(claims, provider, expires_at=1_800_003_600.0)
 
 
 @pytest.mark.parametrize(
