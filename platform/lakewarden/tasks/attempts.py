@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import queue_settings, records
+from lakewarden.tasks import holding, queue_settings, records
 from lakewarden.tasks.queues import QUEUES, cancelled
 from lakewarden.tasks.scope import Scope
 
@@ -42,13 +42,18 @@ class Postponed(Exception):
 
 
 class Superseded(Exception):
-    """The worker was silent for so long that another has begun the task anew: this run ends and leaves no trace."""
+    """The worker was silent for so long that another has the job, or has begun the task anew: this run leaves no trace.
+
+    Should the worker hold the job all the same, the job is not ended but run again: a job never ends before its task.
+    """
 
 
 class Retries(BaseRetryStrategy):
-    """A failed attempt is repeated after 2, 4, 8 … seconds, unless it was the last."""
+    """A failed attempt is repeated after 2, 4, 8 … seconds, unless it was the last; a superseded one never failed."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        if isinstance(exception, Superseded):
+            return RetryDecision(retry_in={"seconds": 1})
         if isinstance(exception, GivenUp) or job.attempts >= MOST_ATTEMPTS - 1:
             return None
         return RetryDecision(retry_in={"seconds": 2 ** (job.attempts + 1)})
@@ -79,56 +84,53 @@ class Attempt:
 def attempt(task_id: str | None) -> Iterator[Attempt]:
     """Keep the record of one run of the task's function, which goes inside; None: there is none to be kept.
 
-    Raises what the function raises, GivenUp after the last attempt, JobAborted when it was stopped on request, is
-    another attempt's by now, or was over before (its worker had died when it was done): the function is not run. What
-    follows the block is also reached when the function has raised Postponed.
+    Raises what the function raises, GivenUp after the last attempt, Superseded when it is another attempt's by now,
+    JobAborted when it was stopped on request, or was over before (its worker had died when it was done): the function
+    is not run. What follows the block is also reached when the function has raised Postponed.
     """
     close_old_connections()  # a worker's thread has its own, which may have died since its last job
     run = _begin(UUID(task_id)) if task_id else Attempt(UUID(int=0), None)
     try:
         yield run
     except Stopped:
-        _stopped(run)
+        end_stopped(run)
         raise JobAborted from None
     except Superseded:
         logger.warning("attempt %s of task %s was thought dead, and another has begun", run.number, run.task_id)
-        raise JobAborted from None
+        raise
     except Postponed as later:
         if _standing(run)[0]:
-            _stopped(run)
+            end_stopped(run)
             raise JobAborted from None
         with transaction.atomic():
-            _end(run, "SUCCESS", str(later), outcome=None)
+            if not end(run, "SUCCESS", str(later), outcome=None):
+                raise Superseded from None
             records.defer_again(run.task_id, at=later.at)
         return
     except Exception as error:  # every failure is written down, and raised again
         reason = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_MESSAGE]
         wants_stop, is_last = _standing(run)
         if wants_stop:
-            _stopped(run, reason)
+            end_stopped(run, reason)
             raise JobAborted from error
-        _end(run, "FAILED", reason, outcome="FAILED" if is_last else None)
+        end(run, "FAILED", reason, outcome="FAILED" if is_last else None)
         if is_last:
             raise GivenUp(f"The last attempt failed: {reason}") from error
         raise
-    _end(run, "SUCCESS", run.message or None, outcome="SUCCESS", progress=1.0)
-
-
-def settle_lost(job_ids: list[int]) -> None:
-    """End the tasks that lost their worker after somebody had asked them to stop: the queue gives their jobs up."""
-    close_old_connections()
-    with transaction.atomic():
-        for task_id, job_id, cancel_requested in fetch(_GIVEN_UP, [job_ids]):
-            _stopped(Attempt(task_id, None))
-            execute(_LOST, [task_id])
-            execute("delete from procrastinate_jobs where id = %s", [job_id])
-            logger.info("task %s lost its worker and %s", task_id, "is over" if cancel_requested else "is queued again")
+    is_ended = end(run, "SUCCESS", run.message or None, outcome="SUCCESS", progress=1.0)
+    if task_id and not is_ended:
+        raise Superseded
 
 
 def _begin(task_id: UUID) -> Attempt:
+    hold = holding.current()
     with transaction.atomic():
-        execute(_LOST, [task_id])
-        rows = fetch(_BEGIN, [task_id])
+        # the task first, as everywhere: who is given the job after this look waits here, and begins after this attempt
+        fetch("select 1 from task where id = %s for update", [task_id])
+        if hold is not None and not hold.is_valid():
+            raise Superseded
+        execute(LOST, [task_id])
+        rows = fetch(_BEGIN, {"id": task_id, "job": None if hold is None else hold.job_id})
     if not rows:
         logger.warning("task %s is over, or its record is gone: it is not run", task_id)
         raise JobAborted
@@ -147,35 +149,34 @@ def _standing(run: Attempt) -> tuple[bool, bool]:
     return wants_stop, attempts + 1 >= most
 
 
-def _stopped(run: Attempt, reason: str | None = None) -> None:
+def end_stopped(run: Attempt, reason: str | None = None) -> None:
     """It ends as cancelled when that was asked for, else it waits for another run."""
     with transaction.atomic():
         rows = fetch("select cancel_requested, queue_name from task where id = %s for update", [run.task_id])
         is_over = bool(rows and rows[0][0])
         told = cancelled(rows[0][1]) if is_over else "Stopped on request"
-        _end(run, "CANCELLED", reason or told, outcome="CANCELLED" if is_over else None)
-        if rows and not is_over:
+        if not end(run, "CANCELLED", reason or told, outcome="CANCELLED" if is_over else None):
+            raise Superseded
+        if not is_over:
             records.defer_again(run.task_id, after_s=STOPPED_RETRY_S)
 
 
-def _end(run: Attempt, status: str, message: str | None, *, outcome: str | None, progress: float | None = None) -> None:
+def end(run: Attempt, status: str, message: str | None, *, outcome: str | None, progress: float | None = None) -> bool:
+    """Whether there was something to end: not when the task is another attempt's by now."""
     told = {"details": Jsonb(run.details) if run.details else None, "message": message, "progress": progress}
-    execute(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **told})
+    return bool(fetch(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **told}))
 
 
-_LOST = """
+LOST = """
     update task_attempt set ended_at = now(), status = 'FAILED', message = 'Its worker was lost'
     where task_id = %s and ended_at is null
-"""
-_GIVEN_UP = """
-    select t.id, j.id, t.cancel_requested from task t join procrastinate_jobs j on j.id = t.job_id
-    where j.id = any(%s::bigint[]) and j.status = 'failed' and t.outcome is null for update of t
 """
 _BEGIN = """
     with begun as (
         update task t set attempt = t.attempt + 1, progress = 0, details = null, message = null, outcome = null,
             finished_at = null, last_heartbeat_at = now(), updated_at = now()
-        where t.id = %s and (t.outcome is null or t.outcome = 'FAILED')
+        where t.id = %(id)s and (t.outcome is null or t.outcome = 'FAILED')
+            and (%(job)s::bigint is null or t.job_id = %(job)s::bigint)
         returning t.id, t.attempt,
             coalesce((select j.scheduled_at from procrastinate_jobs j where j.id = t.job_id), t.scheduled_for) as at
     )
@@ -192,12 +193,14 @@ _STANDING = """
 """
 _END = """
     with ended as (
-        update task_attempt set ended_at = now(), status = %(status)s, message = %(message)s, details = %(details)s,
-            progress = coalesce(%(progress)s::float, progress)
+        update task_attempt set ended_at = now(), status = %(status)s, message = %(message)s,
+            details = %(details)s::jsonb, progress = coalesce(%(progress)s::float, progress)
         where task_id = %(id)s and attempt = %(number)s::int
     )
-    update task set outcome = %(outcome)s::text, message = %(message)s, details = %(details)s, updated_at = now(),
+    update task set outcome = %(outcome)s::text, message = %(message)s, updated_at = now(),
+        details = coalesce(%(details)s::jsonb, details),
         finished_at = case when %(outcome)s::text is null then null else now() end,
         progress = coalesce(%(progress)s::float, progress), last_heartbeat_at = now()
     where id = %(id)s and (%(number)s::int is null or attempt = %(number)s::int)
+    returning 1
 """

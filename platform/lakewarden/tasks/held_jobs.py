@@ -30,7 +30,7 @@ END_WITHIN_S: Final = 20.0
 
 
 class HeldJobs(JobManager):
-    """Each time that a job is given back its `attempts` grow: that is what tells one holder from the next.
+    """The queue of one worker; what it holds it knows by the job's id and `attempts` (see `holding.Hold`).
 
     `answered_at` (monotonic) is when the database was last there.
     """
@@ -45,7 +45,7 @@ class HeldJobs(JobManager):
         super().__init__(connector)
         self.answered_at = time.monotonic() if answered_at is None else answered_at
         self._is_stopping = is_stopping
-        self._held: set[int] = set()
+        self._held: set[tuple[int | None, int]] = set()
         self._has_lost_some = False
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
@@ -53,7 +53,9 @@ class HeldJobs(JobManager):
         try:
             if self._has_lost_some:
                 # one that we were given without hearing of it is nobody's, as long as we live
-                await self.connector.execute_query_async(_GIVE_BACK, worker_id=worker_id, held=list(self._held))
+                await self.connector.execute_query_async(
+                    _GIVE_BACK, worker_id=worker_id, held=[number for number, _ in self._held]
+                )
                 self._has_lost_some = False
             job = await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
@@ -63,8 +65,8 @@ class HeldJobs(JobManager):
             logger.warning("no job can be fetched, the database is away: %s", str(error.__cause__).strip())
             return None
         self.answered_at = time.monotonic()
-        if job is not None and job.id is not None:
-            self._held.add(job.id)
+        if job is not None:
+            self._held.add((job.id, job.attempts))
         return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 the library's
@@ -108,12 +110,12 @@ class HeldJobs(JobManager):
     async def _ended(self, job: Job, tell: Callable[[], Awaitable[None]]) -> None:
         try:
             await self._patiently(tell, within_s=END_WITHIN_S)
-        except ConnectorException:
-            self._has_lost_some = True
+        except ConnectorException as error:
+            self._has_lost_some = self._has_lost_some or _is_away(error)
             raise
         finally:
-            if job.id is not None:
-                self._held.discard(job.id)
+            # a lost job of another worker ends here too: by now it may be this worker's, with more attempts
+            self._held.discard((job.id, job.attempts))
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], *, within_s: float | None = None) -> T:
         """Ask until the database answers. Only for what may be asked twice."""

@@ -44,13 +44,18 @@ class Ledger:
                 raise Superseded
 
     def settle(self, gone: Sequence[Found]) -> None:
-        """Count what is gone of that which was announced. Raises Superseded when another attempt has done it."""
+        """Count what is gone of that which was announced. Raises Superseded when another attempt will do it.
+
+        A former attempt that goes on does not count its own: the present one has read what that announced, and counts
+        what both of them have removed.
+        """
         tally = Tally.of(gone)
         if self._run.number is not None:
             files = [each for each in gone if not each.is_folder] if self._keeps_paths() else []
             told: dict[str, Any] = {
                 "id": self._run.task_id,
                 "attempt": self._announced_by,
+                "present": self._run.number,
                 "paths": [each.path.encode(errors="backslashreplace").decode() for each in files],
                 "sizes": [each.size for each in files],
                 "most": config.current().deletion.purge_ledger_paths,
@@ -83,9 +88,14 @@ _ANNOUNCE = """
     select id, attempt, %s from task where id = %s and attempt = %s and outcome is null for update
     returning attempt
 """
+# as above: what a former attempt settles is settled before the present one reads what is announced, or not at all
 _SETTLE = """
-    with settled as (
-        delete from purge_intent where task_id = %(id)s and attempt = %(attempt)s returning task_id, attempt
+    with present as (
+        select id from task where id = %(id)s and attempt = %(present)s for share
+    ),
+    settled as (
+        delete from purge_intent i using present where i.task_id = present.id and i.attempt = %(attempt)s
+        returning i.task_id, i.attempt
     ),
     kept as (
         select %(most)s - coalesce(sum(files), 0) as room from purge_ledger where task_id = %(id)s

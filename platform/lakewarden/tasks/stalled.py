@@ -9,7 +9,7 @@ from procrastinate.exceptions import UniqueViolation
 from procrastinate.jobs import Status
 
 from lakewarden.prepared_statements import fetch
-from lakewarden.tasks.attempts import settle_lost
+from lakewarden.tasks.orphans import settle_orphans
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +38,7 @@ async def retry_stalled_jobs(timestamp: int) -> None:  # noqa: ARG001 the schedu
                 await app.job_manager.retry_job(job)
             except UniqueViolation:  # one of its kind waits already and does the same: others must not wait for it
                 await app.job_manager.finish_job(job, Status.FAILED, delete_job=True)
-    if stalled:
-        await sync_to_async(settle_lost)([job.id for job in stalled if job.id is not None])
+    await sync_to_async(settle_orphans)()
 
 
 def _given_time(job_ids: list[int]) -> set[int]:

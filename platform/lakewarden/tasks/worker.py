@@ -15,7 +15,7 @@ from lakewarden.postgres import limits
 from lakewarden.postgres.bounded import AsyncBounded, begin_async
 
 # importing it is what makes its tasks known to the worker
-from lakewarden.tasks import cleanup  # noqa: F401
+from lakewarden.tasks import cleanup, holding  # noqa: F401
 from lakewarden.tasks.held_jobs import HeldJobs
 
 logger = logging.getLogger(__name__)
@@ -73,6 +73,7 @@ async def _spell(jobs: HeldJobs) -> None:
                 name="lakewarden",
                 delete_jobs="successful",
                 install_signal_handlers=False,
+                worker_middleware=[holding.announced],
             )
 
 

@@ -15,7 +15,7 @@ from lakewarden.audit.models import AuditEntry
 from lakewarden.context import RequestContext
 from lakewarden.events.models import OutboxEvent
 from lakewarden.prepared_statements import execute
-from lakewarden.tasks import attempts
+from lakewarden.tasks import orphans
 from lakewarden.tasks.attempts import GivenUp
 from lakewarden.tasks.purge import purge_location
 from tenants.models import Warehouse
@@ -205,7 +205,7 @@ def test_a_stopped_task_whose_worker_was_lost_does_not_stay_so(lake: Lake, actio
     job = take(identifier)
     act(lake, action, identifier)
     retry(job)  # the queue gives a job up that was asked to abort
-    attempts.settle_lost([job.id])
+    orphans.settle_orphans()
     assert told(lake, identifier)["status"] == after
     assert not ProcrastinateJob.objects.filter(id=job.id).exists()
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,11 +146,42 @@ def test_a_worker_that_was_thought_dead_ends_without_a_trace(
         return real(self, found, **more)
 
     monkeypatch.setattr(LocalStorage, "remove", overtaken)
-    with pytest.raises(JobAborted):
+    with pytest.raises(attempts.Superseded):
         run(task)
     assert ledger(task) == expected
     assert outcome(task)[0] == "SUCCESS"
     assert len(left(sales / "orders")) == 5
+
+
+def test_a_former_worker_that_settles_its_batch_late_does_not_end_the_present_one(
+    warehouse: Warehouse, sales: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was thought dead after it had removed a batch: another reads what it announced, and then it counts that."""
+    expected = fill(sales / "orders", NAMES)
+    task = ask(warehouse, sales / "orders")
+    settle, unsettled = Ledger.settle, Ledger.unsettled
+    late: list[Callable[[], None]] = []
+
+    def thought_dead(self: Ledger, gone: Sequence[Found]) -> None:
+        late.append(partial(settle, self, gone))
+        raise Killed
+
+    def overtaken(self: Ledger) -> list[Found]:
+        found = unsettled(self)
+        for each in late:
+            with pytest.raises(attempts.Superseded):
+                each()
+        return found
+
+    with monkeypatch.context() as former:
+        former.setattr(Ledger, "settle", thought_dead)
+        with pytest.raises(Killed):
+            run(task)
+    monkeypatch.setattr(Ledger, "unsettled", overtaken)
+    run(task)
+    assert outcome(task)[0] == "SUCCESS"
+    assert ledger(task) == expected
+    assert outcome(task)[1] == f"5 files removed ({expected.bytes} bytes), and 5 folders"
 
 
 def test_files_that_appear_meanwhile_are_removed_too(
@@ -408,6 +440,6 @@ def test_the_lock_of_an_attempt_is_its_number(warehouse: Warehouse, sales: Path)
     first.details["files-removed"] = 99
     with pytest.raises(attempts.Superseded):
         first.heartbeat()
-    attempts._end(first, "FAILED", "too late", outcome="FAILED")
+    assert not attempts.end(first, "FAILED", "too late", outcome="FAILED")
     assert outcome(task) == (None, None)
     assert sql("select details from task") == [(None,)]

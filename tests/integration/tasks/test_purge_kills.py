@@ -95,7 +95,7 @@ def nursery(warehouse: Warehouse, tmp_path: Path, log: Path) -> Iterator[Nursery
 def wait_for(condition: Callable[[], bool], *, what: str, log: Path, seconds: float = 90) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen:\n{log.read_text()[-3000:]}"
+        assert time.monotonic() < deadline, f"{what} did not happen:\n{open_rows()}\n{log.read_text()[-3000:]}"
         time.sleep(0.1)
 
 
@@ -140,6 +140,19 @@ def kill_while_they_work(
 
 def open_tasks() -> int:
     return int(sql("select count(*) from task where outcome is null")[0][0])
+
+
+def open_rows() -> str:
+    """Of some tasks that are not over: their attempts, jobs and what happened to these; and the workers."""
+    tables = {
+        "task": "select * from task where outcome is null order by id limit 5",
+        "attempts": "select a.* from task_attempt a join task t on t.id = a.task_id where t.outcome is null limit 20",
+        "jobs": "select j.* from procrastinate_jobs j where j.status <> 'succeeded' order by j.id limit 20",
+        "events": "select e.* from procrastinate_events e join task t on t.job_id = e.job_id where t.outcome is null",
+        "intents": "select task_id, attempt from purge_intent",
+        "workers": "select *, now() from procrastinate_workers",
+    }
+    return "\n".join(f"{name}: {row}" for name, query in tables.items() for row in sql(query))
 
 
 @pytest.mark.timeout(300)
