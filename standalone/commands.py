@@ -46,8 +46,8 @@ def environment(
     }
     kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
     settings = {_PREFIX + name: value for name, value in ours.items() if value is not None}
-    # a log that is read after a crash must not lack its last lines
-    return kept | settings | {"PYTHONUNBUFFERED": "1"}
+    # one process is enough to try it; a log that is read after a crash must not lack its last lines
+    return {f"{_PREFIX}SERVER__PROCESSES": "1"} | kept | settings | {"PYTHONUNBUFFERED": "1"}
 
 
 def _is_ours(name: str) -> bool:

@@ -6,6 +6,7 @@ from threading import Lock
 from uuid import UUID
 
 from catalog.documents import Document
+from lakewarden import board
 
 CAPACITY_BYTES = 64 * 1024 * 1024
 
@@ -47,4 +48,4 @@ class DocumentCache:
                 self._size -= len(dropped.content)
 
 
-DOCUMENT_CACHE = DocumentCache()
+DOCUMENT_CACHE = DocumentCache(CAPACITY_BYTES // board.current().processes)

@@ -34,7 +34,7 @@ from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
 from lakewarden.http.running_queries import RUNNING  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
-from lakewarden.shares import Shares  # noqa: E402 after setup
+from lakewarden.shares import of_server  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import call_statistics  # noqa: E402 after setup
 
@@ -45,8 +45,8 @@ _share = _settings.caller_share_percent
 _cors = Cors(_settings.cors_origins)
 _proxies = TrustedProxies(_settings.trusted_proxies)
 _bridge = Bridge()
-_bodies = Shares(_settings.bodies_in_flight_bytes, percent=_share)
-_unread = Unread(Shares(_settings.max_sending_bytes, percent=_share))
+_bodies = of_server("bodies", _settings.bodies_in_flight_bytes, percent=_share)
+_unread = Unread(of_server("answers", _settings.max_sending_bytes, percent=_share))
 
 THREADS = FairThreads(
     "request",

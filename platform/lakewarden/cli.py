@@ -170,17 +170,55 @@ def reopen_bootstrap(*, yes: bool) -> None:
 
 
 @main.command()
-def serve() -> None:
-    """Answer /catalog, /management and /console until TERM. Refuses a database that is not migrated."""
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Processes that serve [default: LAKEWARDEN__SERVER__PROCESSES, or one for each core, as far as there are four "
+    "of LAKEWARDEN__SERVER__THREADS for each].",
+)
+def serve(*, processes: int | None) -> None:
+    """Answer /catalog, /management and /console until TERM, INT or HUP.
+
+    Several processes share the port, so that all cores of the machine are used. Threads, connections and memory are
+    limits of the whole server, which its processes divide among them: to use 8 cores, set LAKEWARDEN__SERVER__THREADS
+    to 32 at least, and see that PostgreSQL allows as many connections and 8 more for each process. A process that
+    ends, or hangs, is replaced while the others serve on.
+
+    Refuses a database that is not migrated.
+    """
     from lakewarden.stop import Stop
 
     stop = Stop()
     stop.watch()
+    if processes is not None:
+        os.environ[f"{config.PREFIX}SERVER__PROCESSES"] = str(processes)
     settings = _django()
     _require_current(waits=True)
-    from lakewarden.serving import run
+    from lakewarden.serving.run import run
 
     sys.exit(run(settings, stop))
+
+
+@main.command("serve-one", hidden=True)
+@click.argument("listener", type=int)
+@click.argument("lifeline", type=int)
+@click.argument("shared", type=int)
+@click.argument("processes", type=int)
+@click.argument("row", type=int)
+def serve_one(*, listener: int, lifeline: int, shared: int, processes: int, row: int) -> None:
+    """Be one of the processes of `serve`, which starts this with its file descriptors."""
+    from lakewarden import board
+    from lakewarden.stop import Stop
+
+    stop = Stop(is_one_of_several=True)
+    stop.watch()
+    board.join(shared, processes=processes, row=row)
+    settings = _django()
+    _require_current(waits=True)
+    from lakewarden.serving.run import run_one
+
+    sys.exit(run_one(settings, stop, listener=listener, lifeline=lifeline))
 
 
 @main.command()

@@ -4,6 +4,7 @@ A request that finds no room waits a little, and is then answered 503 with Retry
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,9 +13,9 @@ from functools import cache
 from threading import Condition
 from typing import TypeVar
 
-from lakewarden import config
+from lakewarden import board, config
 from lakewarden.errors import Unavailable
-from lakewarden.shares import Shares
+from lakewarden.shares import Shares, of_server
 
 T = TypeVar("T")
 
@@ -24,6 +25,7 @@ PATIENCE_S = 5.0
 MOST_WAITING = 4
 """Requests that may wait for room; each keeps a thread from others meanwhile."""
 _BUILDERS = 2
+_LOOK_S = 0.1
 
 
 class Budget:
@@ -34,8 +36,8 @@ class Budget:
 
     def __init__(self, capacity: int, *, percent: int = 100) -> None:
         self.most = capacity * percent // 100
-        self._bytes = Shares(capacity, percent=percent)
-        self._places = Shares(MOST_WAITING, percent=percent)
+        self._bytes = of_server("working", capacity, percent=percent)
+        self._places = Shares(max(1, MOST_WAITING // board.current().processes), percent=percent)
         self._changed = Condition()
 
     @property
@@ -52,11 +54,20 @@ class Budget:
                 return
             if self._places.take(caller):
                 try:
-                    if self._changed.wait_for(lambda: self.try_take(size, caller), PATIENCE_S):
+                    if self._wait_for(size, caller):
                         return
                 finally:
                     self._places.give_back(caller)
         raise Unavailable("Too many large requests at once; nothing was changed. Try again shortly")
+
+    def _wait_for(self, size: int, caller: str) -> bool:
+        """Whether there was room in time; what other processes give back tells nobody here."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (left := deadline - time.monotonic()) > 0:
+            self._changed.wait(min(left, _LOOK_S))
+            if self.try_take(size, caller):
+                return True
+        return False
 
     def give_back(self, size: int, caller: str = "") -> None:
         with self._changed:

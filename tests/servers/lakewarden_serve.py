@@ -128,6 +128,7 @@ def prepared(settings: Mapping[str, str]) -> Iterator[LakewardenServer]:
     with postgres.shared() as database:
         own = {
             f"{PREFIX}SERVER__HOST": HOST,
+            f"{PREFIX}SERVER__PROCESSES": "1",
             f"{PREFIX}DATABASE__URL": database.create_database(name),
             f"{PREFIX}STORAGE__LOCAL_ROOTS": str(directory / "warehouses"),
         }

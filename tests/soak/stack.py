@@ -144,6 +144,7 @@ def started(directory: Path, *, workers: int, disk_mib: int = DISK_MIB) -> Itera
         people += [signed_in_as(issuer, *each) for each in signed_in]
         ours = {
             "LAKEWARDEN__SERVER__HOST": ports.HOST,
+            "LAKEWARDEN__SERVER__PROCESSES": "1",  # the faults are those of a whole replica
             "LAKEWARDEN__STORAGE__LOCAL_ROOTS": str(directory / "warehouses"),
             "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer.url,
             "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,

@@ -31,10 +31,24 @@ def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
 Networks = Annotated[Names, AfterValidator(_networks)]
 
 
+THREADS_OF_A_PROCESS = 4
+"""Fewer could all be taken by one caller."""
+
+
 class ServerConfig(Section):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8181, ge=0, le=65535, description="Port to listen on.")
-    threads: int = Field(16, ge=1, le=256, description="Threads that run requests (and database connections).")
+    processes: int | None = Field(
+        None,
+        ge=1,
+        le=256,
+        description="Processes that serve; by default one for each core, as far as there are four of `threads` for "
+        "each. They divide `threads`, `queue`, `verification_threads`, `max_connections` and "
+        "`storage.max_calls_at_once` among them, and take memory from the same whole.",
+    )
+    threads: int = Field(
+        16, ge=1, le=4096, description="Threads that run requests (and database connections), of all processes."
+    )
     base_uri: str | None = Field(
         None, description="Address that clients reach the server by, if not the request's own."
     )
@@ -112,6 +126,12 @@ class ServerConfig(Section):
         le=3600,
         description="Seconds that requests in progress get to end after TERM; the process has ended 4 seconds later.",
     )
+    hang_timeout_s: float = Field(
+        30,
+        ge=1,
+        le=3600,
+        description="Seconds without a sign of life after which one of several processes is killed and replaced.",
+    )
     cors_origins: Origins = Field(
         (), description="Origins whose pages may call the API from a browser; `*` is all of them, empty none."
     )
@@ -121,5 +141,11 @@ class ServerConfig(Section):
         if self.bodies_in_flight_bytes < 2 * self.max_body_bytes:
             raise ValueError(
                 f"bodies_in_flight_bytes is {self.bodies_in_flight_bytes}: at least twice max_body_bytes is needed"
+            )
+        processes = self.processes or 1
+        if processes > 1 and self.threads < THREADS_OF_A_PROCESS * processes:
+            raise ValueError(
+                f"processes is {processes} and threads is {self.threads}: each process needs {THREADS_OF_A_PROCESS} "
+                f"threads, so set threads to {THREADS_OF_A_PROCESS * processes} or more"
             )
         return self

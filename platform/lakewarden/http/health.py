@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 from django.db import Error, connection
 
-from lakewarden import __version__, config
+from lakewarden import __version__, board, config
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.hot.routes import Answer
 from lakewarden.http import recorder
@@ -83,6 +83,11 @@ async def answer(method: str, path: bytes) -> Answer:
         told["database"] = "up" if await DATABASE.is_up() else "down"
         told["recording"] = "failing" if recorder.is_failing() else "up"  # no reason to send requests elsewhere
         told["status"] = "stopping" if STOPPING.is_set() else told["database"]
+        server = board.current()
+        if server.processes > 1:
+            told["processes"] = f"{server.ready} of {server.processes}"  # one that is replaced is no reason either
+            if not server.were_all_ready and told["status"] == "up":
+                told["status"] = "starting"
     content = msgspec.json.encode(told)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     return _OK if told["status"] == "up" else _NOT_READY, headers, content if method == "GET" else b""

@@ -19,8 +19,9 @@ import sys
 from lakewarden.stop import Stop
 stop = Stop()
 stop.watch()
-from lakewarden import config, serving
-sys.exit(serving.run(config.current(), stop))
+from lakewarden import config
+from lakewarden.serving.run import run
+sys.exit(run(config.current(), stop))
 """
 
 
@@ -46,6 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     port, log = free_port(), tmp_path_factory.mktemp("server") / "log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LAKEWARDEN__")} | {
         "LAKEWARDEN__SERVER__PORT": str(port),
+        "LAKEWARDEN__SERVER__PROCESSES": "1",
         "LAKEWARDEN__DATABASE__URL": "postgresql://nobody:none@127.0.0.1:1/none",
         "LAKEWARDEN__OPENID__OIDC__ISSUER": f"http://127.0.0.1:{free_port()}",
     }

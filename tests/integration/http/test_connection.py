@@ -14,7 +14,7 @@ import uvicorn
 
 from lakewarden import config
 from lakewarden.http.connection import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED, SPARE
-from lakewarden.serving import Server
+from lakewarden.serving.server import Server
 
 LARGE = 32 * 1024 * 1024
 MOST = 8

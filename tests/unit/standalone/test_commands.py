@@ -16,6 +16,7 @@ def test_environment_leaves_out_what_is_not_known_yet(monkeypatch: pytest.Monkey
         "PATH": "/bin",
         "LAKEWARDEN__MODE": "development",
         "LAKEWARDEN__SERVER__HOST": "127.0.0.1",
+        "LAKEWARDEN__SERVER__PROCESSES": "1",
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -38,5 +39,6 @@ def test_callers_setting_that_the_tree_depends_on_is_dropped(monkeypatch: pytest
 
 
 def test_callers_other_settings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.environ", {"LAKEWARDEN__LOG__LEVEL": "DEBUG"})
+    monkeypatch.setattr("os.environ", {"LAKEWARDEN__LOG__LEVEL": "DEBUG", "LAKEWARDEN__SERVER__PROCESSES": "2"})
     assert commands.environment()["LAKEWARDEN__LOG__LEVEL"] == "DEBUG"
+    assert commands.environment()["LAKEWARDEN__SERVER__PROCESSES"] == "2"

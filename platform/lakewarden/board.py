@@ -1,0 +1,126 @@
+"""Numbers that the processes of one server share: each writes its own row, all read all; nobody ever locks.
+
+A row outlives its process (one that is frozen still holds what it holds) until the supervisor clears it. A server of
+one process has a board of one row, in memory of its own.
+"""
+
+import mmap
+import os
+import secrets
+import tempfile
+from hashlib import blake2b
+from typing import Final, Self
+
+WORD: Final = 8
+BUCKETS: Final = 1024
+"""Callers are told apart by a keyed hash: two in one bucket have one share, and nobody can choose with whom."""
+AMOUNTS: Final = ("bodies", "answers", "working")
+"""What is counted by caller."""
+
+_SECRET: Final = 16  # bytes, at the beginning
+_STATE, _SEEN, _CONNECTIONS, _OF_A_PROCESS = range(4)
+_COLUMNS: Final = _OF_A_PROCESS + len(AMOUNTS) * (1 + BUCKETS)
+_HEAD: Final = _SECRET // WORD + 1  # words: the secret, and whether all have been ready
+
+
+class Board:
+    """`row` is this process's own; the supervisor has none (-1)."""
+
+    def __init__(self, file: int, *, processes: int, row: int) -> None:
+        self.processes = processes
+        self.row = row
+        self._memory = mmap.mmap(file, _size(processes))
+        self._words = memoryview(self._memory).cast("q")
+        self._secret = self._memory[:_SECRET]
+
+    @classmethod
+    def alone(cls) -> Self:
+        """The board of a server of one process."""
+        return cls(-1, processes=1, row=0)
+
+    @property
+    def were_all_ready(self) -> bool:
+        """Whether there was a moment at which each process was ready."""
+        return bool(self._words[_HEAD - 1])
+
+    def note_all_ready(self) -> None:
+        self._words[_HEAD - 1] = 1
+
+    @property
+    def ready(self) -> int:
+        """How many processes are ready."""
+        return sum(self._words[self._at(row, _STATE)] for row in range(self.processes))
+
+    def note_ready(self) -> None:
+        self._words[self._at(self.row, _STATE)] = 1
+
+    def note_alive(self, milliseconds: int, *, connections: int) -> None:
+        """`milliseconds` of the monotonic clock, which is the same for all processes of a machine."""
+        self._words[self._at(self.row, _SEEN)] = milliseconds
+        self._words[self._at(self.row, _CONNECTIONS)] = connections
+
+    def seen(self, row: int) -> int:
+        """When the process of this row was last known to be alive."""
+        return int(self._words[self._at(row, _SEEN)])
+
+    def fewest_connections_elsewhere(self) -> int | None:
+        """Of the other processes that are ready; None when there is none."""
+        others = [row for row in range(self.processes) if row != self.row and self._words[self._at(row, _STATE)]]
+        return min((self._words[self._at(row, _CONNECTIONS)] for row in others), default=None)
+
+    def clear(self, row: int) -> None:
+        """Forget what a process that has ended held."""
+        for column in range(_COLUMNS):
+            self._words[self._at(row, column)] = 0
+
+    def bucket(self, caller: str) -> int:
+        digest = blake2b(caller.encode(), key=self._secret, digest_size=4).digest()
+        return int.from_bytes(digest) % BUCKETS
+
+    def add(self, amount: str, bucket: int, change: int) -> None:
+        """Change what this process holds; by one thread at a time."""
+        total = _OF_A_PROCESS + AMOUNTS.index(amount) * (1 + BUCKETS)
+        for column in (total, total + 1 + bucket):
+            self._words[self._at(self.row, column)] += change
+
+    def taken(self, amount: str) -> int:
+        """What all processes hold."""
+        return self._sum(_OF_A_PROCESS + AMOUNTS.index(amount) * (1 + BUCKETS))
+
+    def held(self, amount: str, bucket: int) -> int:
+        """What all processes hold for the callers of one bucket."""
+        return self._sum(_OF_A_PROCESS + AMOUNTS.index(amount) * (1 + BUCKETS) + 1 + bucket)
+
+    def _sum(self, column: int) -> int:
+        return sum(self._words[self._at(row, column)] for row in range(self.processes))
+
+    @staticmethod
+    def _at(row: int, column: int) -> int:
+        return _HEAD + row * _COLUMNS + column
+
+
+def _size(processes: int) -> int:
+    return WORD * (_HEAD + processes * _COLUMNS)
+
+
+def new_file(processes: int) -> int:
+    """A file descriptor of a new board, which no name leads to."""
+    with tempfile.TemporaryFile() as file:
+        file.truncate(_size(processes))
+        file.write(secrets.token_bytes(_SECRET))
+        file.flush()
+        return os.dup(file.fileno())
+
+
+_current = Board.alone()
+
+
+def current() -> Board:
+    """The board of this process."""
+    return _current
+
+
+def join(file: int, *, processes: int, row: int) -> None:
+    """Have the board of the server's other processes; called before anything is counted."""
+    global _current  # noqa: PLW0603 a process has one
+    _current = Board(file, processes=processes, row=row)

@@ -1,0 +1,106 @@
+"""uvicorn's server with our bounds: a sweep of its connections, an end in its time, connections shared with others."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+
+from lakewarden import board
+from lakewarden.config import ServerConfig
+from lakewarden.http import health
+from lakewarden.http.connection import BoundedConnection
+from lakewarden.http.running_queries import RUNNING
+from lakewarden.serving.acceptor import Acceptor
+
+logger = logging.getLogger(__name__)
+
+_TICKS_A_SECOND: Final = 10
+
+
+class Server(uvicorn.Server):
+    """One process's; `on_ready` is called when it answers."""
+
+    def __init__(
+        self,
+        settings: ServerConfig,
+        *,
+        application: object = "lakewarden.asgi:application",
+        on_ready: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,  # type: ignore[arg-type]  # uvicorn's types of ASGI are its own
+                http=BoundedConnection,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # `http.proxies` does it
+                timeout_keep_alive=settings.keep_alive_timeout_s,
+            )
+        )
+        self._stop_timeout_s = settings.stop_timeout_s
+        self._on_ready = on_ready
+        self._acceptors: list[Acceptor] = []
+
+    def stop(self) -> None:
+        """Begin to stop; any thread may call it."""
+        health.STOPPING.set()
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if board.current().processes == 1:
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            self._acceptors = [Acceptor(each, self._connection, self._open_connections) for each in sockets or []]
+        self._note_alive()
+        if self._on_ready is not None:
+            self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        self._note_alive()
+        if counter % _TICKS_A_SECOND == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in tuple(self.server_state.connections):
+                if isinstance(connection, BoundedConnection):
+                    connection.sweep(now)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for acceptor in self._acceptors:
+            acceptor.close()
+        await super().shutdown(sockets)
+        logging.shutdown()
+        os._exit(0)  # whatever is still stuck in a thread: nobody waits for it
+
+    def _connection(self) -> asyncio.Protocol:
+        return BoundedConnection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    def _open_connections(self) -> int:
+        return len(self.server_state.connections)
+
+    def _note_alive(self) -> None:
+        board.current().note_alive(int(time.monotonic() * 1000), connections=self._open_connections())
+
+    async def _wait_tasks_to_complete(self) -> None:
+        try:
+            async with asyncio.timeout(self._stop_timeout_s):
+                await super()._wait_tasks_to_complete()
+        except TimeoutError:
+            connections = tuple(self.server_state.connections)
+            logger.warning(
+                "%d requests were in progress %g s after the signal to stop: their connections are closed without an "
+                "answer, as what they did is unknown",
+                len(connections),
+                self._stop_timeout_s,
+            )
+            for connection in connections:
+                connection.transport.abort()
+            cancelling = asyncio.ensure_future(asyncio.to_thread(RUNNING.cancel))
+            await asyncio.wait({cancelling}, timeout=1)
