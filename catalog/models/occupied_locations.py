@@ -32,7 +32,8 @@ class Kind(StrEnum):
 class OccupiedLocation(NamedTuple):
     """`owner` is the object's id (of a staged one: its uuid), `namespace` where it is or was, `by` who staged it.
 
-    Of a released one, `at` is the time from which on nothing is its own.
+    Of a released one, `at` is the time from which on nothing is its own, and `owners` are the principals that owned the
+    object (of a staged one: who staged it).
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class OccupiedLocation(NamedTuple):
     location: str
     by: str
     at: datetime | None
+    owners: Sequence[str]
 
 
 class Released(NamedTuple):
@@ -70,9 +72,17 @@ def keep_earlier(warehouse_id: UUID, owner: UUID, namespace_id: UUID, *, before:
     execute(_KEEP_EARLIER, told)
 
 
-def release(identifiers: Collection[UUID]) -> list[Released]:
-    """All places of tables and views that are about to be removed; they stay reserved for who may have them back."""
-    return [Released(*row) for row in fetch(_RELEASE, [list(identifiers)] * 2)]
+def release(identifiers: Collection[UUID], *, owned_by: Collection[tuple[UUID, PrincipalId]]) -> list[Released]:
+    """All places of tables and views that are about to be removed; they stay reserved for who may have them back.
+
+    `owned_by` says who owns them, an entry for each owner.
+    """
+    told = {
+        "ids": list(identifiers),
+        "owned": [identifier for identifier, _ in owned_by],
+        "by": [principal for _, principal in owned_by],
+    }
+    return [Released(*row) for row in fetch(_RELEASE, told)]
 
 
 def of_owners(warehouse_id: UUID, owners: Sequence[UUID]) -> list[str]:
@@ -122,21 +132,25 @@ _RESERVED = """
     select case when r.kind = 'staged' and (r.expires_at <= now()
             or not exists (select 1 from namespace n where n.id = r.namespace_id)) then 'released' else r.kind end,
         r.owner_id, r.namespace_id, r.location, r.reserved_by,
-        case r.kind when 'released' then r.created_at else now() end
+        case r.kind when 'released' then r.created_at else now() end,
+        case r.kind when 'staged' then array[r.reserved_by] else r.owners end
     from reserved_location r
     where r.warehouse_id = %(in)s
 """
 _OBJECTS = """
-    select 'object', id, namespace_id, location, '', null::timestamptz from tabular
+    select 'object', id, namespace_id, location, '', null::timestamptz, '{}'::text[] from tabular
     where warehouse_id = %(in)s and id is distinct from %(but)s::uuid
 """
-_NAMESPACES = "select 'namespace', id, id, location, '', null::timestamptz from namespace where warehouse_id = %(in)s"
+_NAMESPACES = """
+    select 'namespace', id, id, location, '', null::timestamptz, '{}'::text[] from namespace
+    where warehouse_id = %(in)s
+"""
 # the form that the index task_purge_place has
 _PURGED = f"""
     select case when t.attempt = 0 and exists (
             select 1 from procrastinate_jobs j where j.id = t.job_id and j.status = 'todo' and j.attempts = 0
                 and j.scheduled_at is not null) then 'waiting' else 'purge' end,
-        null::uuid, null::uuid, t.lock, '', null::timestamptz from task t
+        null::uuid, null::uuid, t.lock, '', null::timestamptz, '{{}}'::text[] from task t
     where t.queue_name = '{purge.QUEUE}' and (t.outcome is null or t.outcome = 'FAILED')
 """  # noqa: S608 text of our own
 # two selects of each, as each has an index of its own: an `or` of both reads the whole warehouse
@@ -180,7 +194,8 @@ _END_EMPTY = """
     delete from reserved_location where warehouse_id = %s and location = %s and kind = 'staged' and expires_at <= now()
 """
 _END_WITH_FILES = """
-    update reserved_location set kind = 'released', expires_at = null, created_at = now()
+    update reserved_location
+    set kind = 'released', owners = array[reserved_by], expires_at = null, created_at = now()
     where warehouse_id = %s and location = %s and kind = 'staged' and expires_at <= now()
 """
 _KEEP_EARLIER = """
@@ -194,17 +209,23 @@ _KEEP_EARLIER = """
         namespace_id = excluded.namespace_id, reserved_by = '', expires_at = null
 """
 _RELEASE = """
-    with released as (
-        insert into reserved_location (warehouse_id, location, kind, owner_id, namespace_id)
-        select warehouse_id, location, 'released', id, namespace_id from tabular where id = any(%s::uuid[])
+    with gone as (
+        select t.id, t.warehouse_id, t.location, t.namespace_id,
+            array(select o.by from unnest(%(owned)s::uuid[], %(by)s::text[]) as o(id, by) where o.id = t.id) as owners
+        from tabular t where t.id = any(%(ids)s::uuid[])
+    ),
+    released as (
+        insert into reserved_location (warehouse_id, location, kind, owner_id, namespace_id, owners)
+        select warehouse_id, location, 'released', id, namespace_id, owners from gone
         on conflict (warehouse_id, location) do update set kind = 'released', owner_id = excluded.owner_id,
-            created_at = now(), namespace_id = excluded.namespace_id, reserved_by = '', expires_at = null
+            created_at = now(), namespace_id = excluded.namespace_id, owners = excluded.owners, reserved_by = '',
+            expires_at = null
         returning owner_id, location
     ),
     earlier as (
-        update reserved_location r set kind = 'released', namespace_id = t.namespace_id, created_at = now()
-        from tabular t
-        where t.id = any(%s::uuid[]) and r.owner_id = t.id and r.kind = 'earlier'
+        update reserved_location r
+        set kind = 'released', namespace_id = gone.namespace_id, owners = gone.owners, created_at = now()
+        from gone where r.owner_id = gone.id and r.kind = 'earlier'
         returning r.owner_id, r.location
     )
     select * from released union all select * from earlier

@@ -30,8 +30,8 @@ class Claim:
 
     `by` is the caller, `uuid` that of the metadata, `existing` the object that lies elsewhere now (at `before`) or is
     replaced. A `generated` place is below the namespace's own, and nobody can know it before. One that `brings_files`
-    may take what was released: from its own namespace, or from one (None: from the warehouse itself) in which the
-    caller `may_take_from`.
+    may take what was released: as a new object of its own namespace, or from one (None: from the warehouse itself) in
+    which the caller `may_take_from`.
     """
 
     warehouse: Warehouse
@@ -47,8 +47,12 @@ class Claim:
     _is_staged: bool = field(default=False, init=False)
     _allowed: set[UUID | None] = field(default_factory=set, init=False)
     """Namespaces whose released places and folders may be taken."""
+    _handed_on: set[UUID | None] = field(default_factory=set, init=False)
+    """Those of `_allowed` whose released places the caller may hand on to whomever."""
     _empty: set[str] = field(default_factory=set, init=False)
     """Released places in which no file is left."""
+    former_owners: frozenset[PrincipalId] | None = field(default=None, init=False)
+    """Once it is taken: who owns what came back, as the caller may not decide that; None: the caller."""
 
     def check(self) -> None:
         """Outside of a transaction, before anything is written: what takes time is found out here.
@@ -134,7 +138,10 @@ class Claim:
                 self._may_take(each.namespace)
 
     def _may_take(self, namespace: UUID | None) -> bool:
-        if namespace == self.namespace_id or self.may_take_from(namespace):
+        if self.may_take_from(namespace):
+            self._allowed.add(namespace)
+            self._handed_on.add(namespace)
+        elif namespace == self.namespace_id and self.existing is None:
             self._allowed.add(namespace)
         return namespace in self._allowed
 
@@ -177,7 +184,10 @@ class Claim:
 
     def _returning(self, found: Sequence[OccupiedLocation]) -> list[UUID]:
         here = (each for each in found if each.kind is Kind.RELEASED and each.location == self.location)
-        return [each.owner for each in here if self.brings_files and each.owner and each.namespace in self._allowed]
+        return [each.owner for each in here if self.brings_files and each.owner and self._may_have(each)]
+
+    def _may_have(self, released: OccupiedLocation) -> bool:
+        return released.owner == self.existing or released.namespace in self._allowed
 
     def _may_lie_in(self, found: Sequence[OccupiedLocation]) -> bool:
         """The innermost namespace's folder around the place is that of its own namespace, or of one around that."""
@@ -193,6 +203,9 @@ class Claim:
 
     def _take_over(self, found: Sequence[OccupiedLocation], identifier: UUID) -> None:
         if returning := self._returning(found):
+            back = [each for each in found if each.owner in returning and each.namespace not in self._handed_on]
+            if back:
+                self.former_owners = frozenset(PrincipalId(owner) for each in back for owner in each.owners)
             for location in occupied_locations.of_owners(self.warehouse.id, returning):
                 take_back(location)
             occupied_locations.hand_over(self.warehouse.id, returning, to=identifier, but=self.location)

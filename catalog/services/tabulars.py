@@ -34,6 +34,7 @@ from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
 from tenants import access
 from tenants.models import Warehouse
+from tenants.services import user_removal
 
 _ABOVE = {ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE}
 _LETS_GRANT = {Privilege.OWNERSHIP, Privilege.MANAGE_GRANTS}
@@ -121,7 +122,7 @@ def add(creation: Creation) -> Stored:
                 metadata_files.ensure_there(target.warehouse, new.file)
             Tabular.objects.add(tabular, document)
             if creation.replacing is None:
-                ledger.give_creator(tabular_chain(tabular), context.caller)
+                _give_owners(tabular, creation)
             else:  # whoever replaces a table takes nothing from those who have rights on it
                 ledger.pass_on(tabular_chain(creation.replacing)[-1], tabular_chain(tabular))
             record_change(creation.event, tabular, context)
@@ -130,6 +131,13 @@ def add(creation: Creation) -> Stored:
             raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
         raise taken(target, creation.name, creation.kind, asked=creation.kind) from error
     return Stored(tabular, document)
+
+
+def _give_owners(tabular: Tabular, creation: Creation) -> None:
+    """The creator's; what comes back to its namespace is owned by whoever owned it, as far as they are still there."""
+    former = creation.claim.former_owners
+    owners = None if former is None else user_removal.remaining(former)
+    ledger.give_creator(tabular_chain(tabular), creation.namespace.context.caller, to=owners)
 
 
 def register(
@@ -312,7 +320,8 @@ def _remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
     pointer.lock_row(tabular)  # before its document, as a commit does
     if not force:
         ensure_unprotected(tabular)
-    places = [each.location for each in occupied_locations.release([tabular.id])]
+    owned_by = ledger.owners_of([str(tabular.id)])
+    places = [each.location for each in occupied_locations.release([tabular.id], owned_by=owned_by)]
     removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
     return removed > 0, places
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
 from lakewarden.authz.ledger.models import Grant, Membership
-from lakewarden.context import Caller, PrincipalId, RequestContext
+from lakewarden.context import ROLE_PREFIX, Caller, PrincipalId, RequestContext
 from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, NoSuchUser
 from lakewarden.events.change_recording import Change, record
@@ -91,6 +91,16 @@ def ensure_present(users: Iterable[PrincipalId]) -> None:
             raise NoSuchUser(f"User does not exist: {user}")
         if known[user]:
             raise BadRequest(f"The user {user} was deleted: nothing can be given to him")
+
+
+def remaining(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
+    """Those of users and roles who have not been deleted; none is until the caller's transaction ends."""
+    asked = sorted(principals)
+    roles = [each.removeprefix(ROLE_PREFIX) for each in asked if each.startswith(ROLE_PREFIX)]
+    found = Role.objects.filter(id__in=roles).order_by("id").select_for_update(no_key=True) if roles else ()
+    kept = {role.principal for role in found}
+    is_deleted = hold(each for each in asked if not each.startswith(ROLE_PREFIX))
+    return [each for each in asked if each in kept or not (each.startswith(ROLE_PREFIX) or is_deleted.get(each))]
 
 
 def hold(users: Iterable[PrincipalId]) -> dict[str, bool]:

@@ -99,3 +99,70 @@ def test_what_can_be_restored_is_not_made_final_by_unregistering(
     Warehouse.objects.filter(id=warehouse.id).update(delete_profile={"type": "soft", "expiration-seconds": 3600})
     assert mallory.client.post(mallory.table("orders", "unregister")).status == 403
     assert lake.load("orders")
+
+
+def test_a_table_that_comes_back_to_its_namespace_is_its_owners(lake: Lake, mallory: Lake) -> None:
+    """Rights: modify and create on `sales`, not its owner."""
+    location = dropped_with_its_files_kept(mallory)
+    body = {"name": "orders", "metadata-location": location}
+    assert mallory.client.post(mallory.namespace("sales", "register"), body).status == 200
+    table = Tabular.objects.get(name="orders")
+    assert grant_to_third(mallory, table.id).status == 403
+    assert owners_of(table) == {"oidc~engine"}
+
+
+def test_an_owner_who_drops_and_registers_again_stays_owner(lake: Lake) -> None:
+    """Rights: create on `sales`; what the outsider made they may drop and bring back, as engines do."""
+    sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
+    give(sales, Privilege.CREATE)
+    mallory = lake.as_user("mallory")
+    location = mallory.create_table("orders").json()["metadata-location"]
+    assert mallory.client.delete(mallory.table("orders", purgeRequested="false")).status == 204
+    body = {"name": "orders", "metadata-location": location}
+    assert mallory.client.post(mallory.namespace("sales", "register"), body).status == 200
+    assert owners_of(Tabular.objects.get(name="orders")) == {MALLORY}
+
+
+def test_files_of_others_are_not_brought_under_the_name_of_ones_own_table(lake: Lake, mallory: Lake) -> None:
+    """Rights: modify and create on `sales`, and owner of the table `sales.mine`."""
+    location = dropped_with_its_files_kept(mallory)
+    assert mallory.create_table("mine").status == 200
+    body = {"name": "mine", "metadata-location": location, "overwrite": True}
+    assert mallory.client.post(mallory.namespace("sales", "register"), body).status == 409
+    assert lake.client.post(lake.namespace("sales", "register"), body | {"name": "orders"}).status == 200
+
+
+def test_what_comes_back_is_not_given_to_the_deleted(lake: Lake, mallory: Lake, admin: AsgiClient) -> None:
+    """Rights: modify and create on `sales`; its table's owner, who drops it, is deleted before it comes back."""
+    table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")
+    give(table, Privilege.OWNERSHIP, THIRD)
+    location = dropped_with_its_files_kept(mallory)
+    assert admin.delete(f"{API}/user/{THIRD}").status == 204
+    body = {"name": "orders", "metadata-location": location}
+    assert mallory.client.post(mallory.namespace("sales", "register"), body).status == 200
+    assert owners_of(Tabular.objects.get(name="orders")) == {"oidc~engine"}
+
+
+def test_who_manages_grants_may_have_what_comes_back(lake: Lake, mallory: Lake) -> None:
+    """Rights: modify, create and manage_grants on `sales`: who registers it there may grant every right on it anyway."""
+    location = dropped_with_its_files_kept(mallory)
+    sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
+    give(sales, Privilege.MANAGE_GRANTS)
+    body = {"name": "orders", "metadata-location": location}
+    assert mallory.client.post(mallory.namespace("sales", "register"), body).status == 200
+    assert owners_of(Tabular.objects.get(name="orders")) == {MALLORY}
+
+
+def dropped_with_its_files_kept(mallory: Lake) -> str:
+    """`sales.orders`, dropped by somebody who may modify and create in `sales`; where its metadata file is."""
+    sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
+    give(sales, Privilege.MODIFY)
+    give(sales, Privilege.CREATE)
+    location: str = mallory.load("orders")["metadata-location"]
+    assert mallory.client.delete(mallory.table("orders", purgeRequested="false")).status == 204
+    return location
+
+
+def owners_of(table: Tabular) -> set[str]:
+    chain = tabular_chain(Tabular.objects.select_related("namespace__warehouse__project").get(id=table.id))
+    return {who for who, privilege in ledger.on(chain[-1]) if privilege == Privilege.OWNERSHIP}

@@ -124,7 +124,8 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     if not found:
         return 0
     ids = [tabular.id for tabular in found]
-    places = occupied_locations.release(ids)  # in the namespace that they were in, for whoever may have them back
+    # in the namespace that they were in, for whoever may have them back
+    places = occupied_locations.release(ids, owned_by=ledger.owners_of([str(each) for each in ids]))
     if deletion.with_files:
         for tabular in found:
             for location in locations.outermost(each.location for each in places if each.owner == tabular.id):

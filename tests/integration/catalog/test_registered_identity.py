@@ -33,7 +33,7 @@ both = pytest.mark.parametrize(("route", "member"), [("register", "table-uuid"),
 
 
 @both
-def test_it_keeps_the_uuid_of_its_file_and_gets_an_id_and_an_owner(
+def test_it_keeps_the_uuid_of_its_file_and_its_owner_and_gets_an_id(
     lake: Lake, files: dict[str, str], route: str, member: str, grant: Grant
 ) -> None:
     grant("maker", "create")
@@ -43,7 +43,7 @@ def test_it_keeps_the_uuid_of_its_file_and_gets_an_id_and_an_owner(
     assert row.id != row.uuid
     assert row.name == "Again"
     owner = GrantRow.objects.get(object_id=str(row.id))
-    assert (owner.principal_id, owner.privilege) == ("oidc~maker", "ownership")
+    assert (owner.principal_id, owner.privilege) == ("oidc~engine", "ownership")
 
 
 @both

@@ -5,6 +5,7 @@ what a creator is given on a new object leaves it as it is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
 
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import ObjectRef
@@ -43,9 +44,27 @@ def give(
     return _add(chain, entries, granted_by=granted_by)
 
 
-def give_creator(chain: Sequence[ObjectRef], creator: Caller, privilege: Privilege = Privilege.OWNERSHIP) -> None:
-    """The first grant on an object of the open transaction: nothing is known of it yet, so that no epoch is raised."""
-    _add(chain, [(creator.owner, privilege.value)], granted_by=creator.id)
+def owners_of(tabular_ids: Sequence[str]) -> list[tuple[UUID, PrincipalId]]:
+    """Who owns the tables and views of these ids: an entry for each owner."""
+    rows = Grant.objects.filter(
+        object_type__in=[ObjectType.TABLE, ObjectType.VIEW], object_id__in=tabular_ids, privilege=Privilege.OWNERSHIP
+    )
+    return [(UUID(row.object_id), PrincipalId(row.principal_id)) for row in rows]
+
+
+def give_creator(
+    chain: Sequence[ObjectRef],
+    creator: Caller,
+    privilege: Privilege = Privilege.OWNERSHIP,
+    *,
+    to: Iterable[PrincipalId] | None = None,
+) -> None:
+    """The first grant on an object of the open transaction: nothing is known of it yet, so that no epoch is raised.
+
+    `to`: who is given it in the creator's place.
+    """
+    holders = [creator.owner] if to is None else to
+    _add(chain, [(holder, privilege.value) for holder in holders], granted_by=creator.id)
 
 
 def remove(ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> int:
