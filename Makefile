@@ -33,11 +33,11 @@ check: setup ## Everything that reads the code: lint, types, layers, migrations,
 docs: setup ## Build the documents as a site in site/ (ARGS=serve shows it, and builds it again on each save)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(if $(ARGS),$(ARGS),build)
 
-test: setup ## Unit, property, contract and integration tests, with coverage
+test: setup ## Unit, property and integration tests and attacks, with coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) \
 	  tests/unit tests/property tests/integration tests/adversary $(ARGS)
 
-# raised with the coverage, never lowered
+# in percent; raised with the coverage, never lowered
 COVERAGE := 87
 
 test-fast: setup ## The tests to run on each save: no process, no socket
@@ -55,7 +55,7 @@ contracts: setup ## One suite for every backend of a contract (authorizers: Open
 identity: setup ## Real identity providers: Keycloak and a Kubernetes API server (built from source once)
 	$(BIN)/pytest tests/identity $(ARGS)
 
-conformance: setup ## Suites that nobody here wrote
+conformance: setup ## Real engines, and suites that nobody here wrote (see README for what they need)
 	$(BIN)/pytest tests/conformance $(ARGS)
 
 prefetch: setup ## Fetch and build the outside programs of all lanes into the cache, once
@@ -64,7 +64,7 @@ prefetch: setup ## Fetch and build the outside programs of all lanes into the ca
 poolers: setup ## Two servers behind a real pgbouncer (root installs Debian's package if it is missing)
 	$(BIN)/pytest tests/poolers $(ARGS)
 
-e2e: setup ## The whole product with real engines
+e2e: setup ## The demo, and the tutorial and how-tos as they are written
 	$(BIN)/pytest tests/e2e $(ARGS)
 
 soak: setup ## A ledger against faults, by default some minutes (ARGS="--operations 100000 --faults 500 --seed 7")

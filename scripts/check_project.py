@@ -11,11 +11,30 @@ from scripts import write_reference
 ROOT = Path(__file__).parent.parent
 MACHINE_PATHS = re.compile(r"(?<![\w$}])/(?:root|home/\w+|work)/(?!\.\.)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([A-Za-z_]\w*/[\w/*.-]+\.py)`")
+PLACES = [
+    ("", ROOT),
+    ("", ROOT / "platform"),
+    ("", ROOT / "platform" / "lakewarden"),
+    # as docs/reference/catalog-tests.md shortens them
+    ("I/", ROOT / "tests" / "integration" / "catalog"),
+    ("C/", ROOT / "tests" / "conformance"),
+    ("U/", ROOT / "tests" / "unit" / "iceberg"),
+    ("P/", ROOT / "tests" / "property" / "iceberg"),
+]
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".sh", ".html", ".css", ".txt", ".cfg", ""}
 
 
 def problems() -> list[str]:
-    return [*_migrations(), *_lock(), *_reference(), *_package_in_platform(), *_machine_paths(), *_links()]
+    return [
+        *_migrations(),
+        *_lock(),
+        *_reference(),
+        *_package_in_platform(),
+        *_machine_paths(),
+        *_links(),
+        *_named_files(),
+    ]
 
 
 def _migrations() -> list[str]:
@@ -66,6 +85,21 @@ def _links() -> list[str]:
         for target in LINK.findall(page.read_text(encoding="utf-8"))
         if not target.startswith(("https://", "http://", "#")) and not (ROOT / target.partition("#")[0]).exists()
     ]
+
+
+def _named_files() -> list[str]:
+    """Of our code, in the documents: `catalog/access.py`, `authz/model.py` of the kernel, `I/test_tables.py`."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return [
+        f"{page.relative_to(ROOT)} names {name}, which does not exist"
+        for page in sorted(pages)
+        for name in CODE.findall(page.read_text(encoding="utf-8"))
+        if not any(_is_there(name, below=short, root=root) for short, root in PLACES)
+    ]
+
+
+def _is_there(name: str, *, below: str, root: Path) -> bool:
+    return name.startswith(below) and next(root.glob(name.removeprefix(below)), None) is not None
 
 
 if __name__ == "__main__":

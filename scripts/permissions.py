@@ -56,7 +56,7 @@ def _lines() -> Iterator[str]:
         yield from _actions(kind, ACTIONS[kind])
         yield ""
         if kind is ObjectType.SERVER:
-            yield "To a user, who belongs to the server (`read` and `read_role_assignments` everybody may to himself):"
+            yield "To a user of the server (`read` and `read_role_assignments` of themselves are open to everybody):"
             yield ""
             yield from _actions(kind, tuple(UserAction), with_least=False)
             yield ""
@@ -76,7 +76,7 @@ def _privileges(kind: ObjectType) -> Iterator[str]:
             about.category,
             _names(held - {privilege, Privilege.SEE}),
             "; ".join(_passed_on(kind, held)) or "nothing",
-            "what he holds" if privilege is Privilege.PASS_GRANTS else _all_or(grants, sorted(GRANTABLE[kind])),
+            "what they hold" if privilege is Privilege.PASS_GRANTS else _all_or(grants, sorted(GRANTABLE[kind])),
         )
         yield f"| {' | '.join(cells)} |"
 

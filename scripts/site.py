@@ -7,7 +7,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-_AT_THE_ROOT = {"CHANGELOG.md": "changelog.md"}
+_AT_THE_ROOT = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md"}
 _LINK = re.compile(r"(?<=\]\()(?:docs/)?(?=[\w.])(?!https?:)([^)]+)")
 
 

@@ -1,74 +1,155 @@
-"""Every how-to is carried out from top to bottom, as it is written, on a server of its own."""
+"""Every tutorial and how-to that calls a server is carried out from top to bottom, as it is written."""
 
 import os
 import re
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.servers.lakewarden_server import start_dev
 
-DOCUMENTS = Path(__file__).parents[3] / "docs" / "how-to"
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = ROOT / "docs"
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_CALL = re.compile(r"^\d{3} [A-Z]+ ", re.MULTILINE)
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a reader sees: the calls with their statuses, in order, and pieces of text among the rest."""
+
+    calls: tuple[str, ...]
+    told: tuple[str, ...]
+    on_demo: bool = False
+    """Whether `make demo` has run before, not `make dev`."""
+
 
 EXPECTED = {
-    "provision-over-rest": [
-        "200 GET whoami",
-        "201 POST project",
-        "200 POST warehouse-creation-validation",
-        "201 POST warehouse",
-        "200 GET warehouse",
-        "200 POST warehouse/ID/protection",
-        "201 POST user",
-        "201 POST user",
-        "200 POST role/provision",
-        "200 POST role/provision",
-        "200 GET role?name=readers",
-        "200 GET role?name=loaders",
-        "200 GET role?name=loaders",
-        "200 GET role?name=engineers",
-        "204 POST warehouse/ID/grants",
-        "200 GET warehouse/ID/grants",
-        "200 GET warehouse/ID/actions?principalUser=oidc~4f1c2f6e",
-        "200 POST action/batch-check",
-        "409 DELETE warehouse/ID",
-        "200 POST warehouse/ID/protection",
-        "204 DELETE warehouse/ID",
-        "204 DELETE user/oidc~nightly-load",
-        "204 DELETE project",
-    ],
+    "how-to/provision-over-rest.md": Expected(
+        calls=(
+            "200 GET whoami",
+            "201 POST project",
+            "200 POST warehouse-creation-validation",
+            "201 POST warehouse",
+            "200 GET warehouse",
+            "200 POST warehouse/ID/protection",
+            "201 POST user",
+            "201 POST user",
+            "200 POST role/provision",
+            "200 POST role/provision",
+            "200 GET role?name=readers",
+            "200 GET role?name=loaders",
+            "200 GET role?name=loaders",
+            "200 GET role?name=engineers",
+            "204 POST warehouse/ID/grants",
+            "200 GET warehouse/ID/grants",
+            "200 GET warehouse/ID/actions?principalUser=oidc~4f1c2f6e",
+            "200 POST action/batch-check",
+            "409 DELETE warehouse/ID",
+            "200 POST warehouse/ID/protection",
+            "204 DELETE warehouse/ID",
+            "204 DELETE user/oidc~nightly-load",
+            "204 DELETE project",
+        ),
+        told=(
+            '"outcome":"created"',
+            '"outcome":"unchanged"',
+            '{"id":"ada-reads","allowed":true}',
+            '{"id":"ada-drops","allowed":false}',
+            "is protected",
+        ),
+    ),
+    "how-to/deletion-and-undrop.md": Expected(
+        calls=(
+            "200 POST /warehouse/ID/delete-profile",
+            "200 POST /ID/namespaces",
+            "200 POST /ID/namespaces/sales/tables",
+            "409 DELETE /ID/namespaces/sales",
+            "204 DELETE /ID/namespaces/sales?recursive=true",
+            "404 GET /ID/namespaces/sales",
+            "200 GET /warehouse/ID/deleted-namespaces",
+            "200 GET /warehouse/ID/deleted-namespaces",
+            "204 POST /warehouse/ID/deleted-tabulars/undrop",
+            "200 GET /ID/namespaces/sales/tables",
+            "200 GET /ID/namespaces/sales/tables?returnUuids=true",
+            "200 POST /warehouse/ID/table/ID/protection",
+            "409 DELETE /ID/namespaces/sales/tables/orders",
+            "409 DELETE /ID/namespaces/sales?recursive=true",
+            "204 DELETE /ID/namespaces/sales?recursive=true&force=true&purgeRequested=true",
+            "200 GET /warehouse/ID/deleted-namespaces",
+            "200 POST /warehouse/ID/task/list",
+        ),
+        told=('"name":"sales"', '["orders"]', "ProtectedException\nProtectedException\n[]\n", "tabular_purge"),
+    ),
+    "tutorial/two-engines-two-users.md": Expected(
+        calls=(
+            "404 GET config?warehouse=demo",
+            "200 POST warehouse/ID/search-tabular",
+            "204 POST warehouse/ID/table/ID/grants",
+            "200 GET config?warehouse=demo",
+            "200 GET ID/namespaces/nyc/tables",
+            "200 GET ID/namespaces/nyc/tables/airports",
+            "404 GET ID/namespaces/nyc/tables/flights",
+            "403 DELETE ID/namespaces/nyc/tables/airports",
+            "200 GET warehouse/ID/table/ID/explanation?action=commit&principalUser=oidc~analyst",
+            "204 POST warehouse/ID/table/ID/grants",
+            "404 GET ID/namespaces/nyc/tables/airports",
+            "200 GET audit?actor=oidc~analyst",
+            "200 GET audit?action=updateGrants",
+        ),
+        told=(
+            "flights\nplanes\nweather\n16\n",
+            "{'origin': 'LGA', 'distance_max': 1620}",
+            "EWR\t4963\nJFK\t4983\nLGA\t1620\n",
+            '["airports"]',
+            '{"allowed":false,"missing":[["write"]]}',
+            "allowed\tlist_tables",
+            "writes",
+        ),
+        on_demo=True,
+    ),
 }
-TOLD = {
-    "provision-over-rest": [
-        '"outcome":"created"',
-        '"outcome":"unchanged"',
-        '{"id":"ada-reads","allowed":true}',
-        '{"id":"ada-drops","allowed":false}',
-        "is protected",
-    ],
-}
-"""What a reader sees among the rest."""
 
 
-def test_every_how_to_that_calls_the_server_is_run() -> None:
-    """The others tell of make targets and settings, which have lanes of their own."""
-    assert {path.stem for path in DOCUMENTS.glob("*.md") if "READY" in path.read_text()} == EXPECTED.keys()
+def test_every_document_that_calls_a_server_is_run() -> None:
+    """The others are about make targets, settings and outside programs, which have lanes of their own."""
+    calling = {path for path in DOCUMENTS.rglob("*.md") if "READY=" in path.read_text()}
+    assert {path.relative_to(DOCUMENTS).as_posix() for path in calling} == EXPECTED.keys()
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_the_how_to_works_as_it_is_written(name: str) -> None:
-    script = "set -eu\n" + "".join(_BLOCK.findall((DOCUMENTS / f"{name}.md").read_text()))
+@contextmanager
+def ready_file(*, on_demo: bool) -> Iterator[Path]:
+    """Of a server that the reader has started."""
     with start_dev() as server:
+        path = server.data_dir / "ready.json"
+        if on_demo:
+            command = [sys.executable, "-m", "demo", "--ready-file", str(path)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=480)
+        yield path
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_the_document_works_as_it_is_written(name: str) -> None:
+    expected = EXPECTED[name]
+    script = "set -eu\n" + "".join(_BLOCK.findall((DOCUMENTS / name).read_text()))
+    with ready_file(on_demo=expected.on_demo) as ready:
         done = subprocess.run(
             ["bash", "-c", script],
             check=False,
-            env={**os.environ, "READY": str(server.data_dir / "ready.json")},
+            cwd=ROOT,
+            env={**os.environ, "READY": str(ready)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    calls = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", done.stderr).splitlines()
-    assert calls == EXPECTED[name]
-    assert [text for text in TOLD[name] if text not in done.stdout] == []
+    calls = tuple(_ID.sub("ID", line) for line in done.stderr.splitlines() if _CALL.match(line))
+    assert calls == expected.calls
+    assert [text for text in expected.told if text not in done.stdout] == []

@@ -1,0 +1,110 @@
+"""A backup that was made as the how-to says brings back a table that was dropped, with its files, since."""
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+
+from demo.connection import Connection
+from standalone import accounts, commands
+from standalone.postgres import binaries, home
+from standalone.process import ManagedProcess
+from standalone.web_server import start_web_server
+from tests.servers.lakewarden_server import DevServer, start_dev
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "backup-and-restore.md"
+BACK_UP, RESTORE = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+ROWS = pa.table({"amount": [1, 2, 3]})
+
+
+@pytest.mark.timeout(600)
+def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
+    with start_dev() as dev:
+        catalog = connect(dev, uri=dev.info.catalog_uri)
+        catalog.create_namespace("sales")
+        table = catalog.create_table("sales.orders", ROWS.schema)
+        table.append(ROWS)
+        warehouses = dev.data_dir / "warehouse"
+        url = database_url(dev)
+        settings = commands.environment(database_url=url, issuer=dev.info.issuer, local_root=warehouses)
+        settings |= {
+            "BACKUP": str(tmp_path / "backup"),
+            "WAREHOUSES": str(warehouses),
+            "MAINTENANCE_URL": in_database(url, "postgres"),
+            "RESTORED_URL": in_database(url, "lakewarden_restored"),
+            "PATH": os.pathsep.join(
+                [str(programs()), str(Path(commands.lakewarden_command()[0]).parent), os.environ["PATH"]]
+            ),
+        }
+        run(BACK_UP, settings)
+        catalog.purge_table("sales.orders")
+        await_gone(Path(table.location().removeprefix("file://")))
+
+        restored = run(RESTORE, settings)
+
+        assert "up to date" in restored
+        environment = settings | {"LAKEWARDEN__DATABASE__URL": settings["RESTORED_URL"]}
+        process, port = start_web_server(lambda port: serve(port, environment, tmp_path), path="/health")
+        try:
+            found = connect(dev, uri=f"http://127.0.0.1:{port}/catalog").load_table("sales.orders")
+            assert found.scan().to_arrow() == ROWS
+        finally:
+            process.stop()
+
+
+def await_gone(folder: Path) -> None:
+    """Its purge is over, by a worker that the restored files must not meet."""
+    deadline = time.monotonic() + 120
+    while folder.exists():
+        assert time.monotonic() < deadline, f"{folder} is still there"
+        time.sleep(0.1)
+
+
+def run(script: str, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["bash", "-c", f"set -eu\n{script}"], env=environment, check=False, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def serve(port: int, environment: dict[str, str], directory: Path) -> ManagedProcess:
+    return ManagedProcess(
+        "lakewarden serve",
+        commands.lakewarden_command("serve"),
+        log=directory / "restored.log",
+        environment=environment | {"LAKEWARDEN__SERVER__PORT": str(port)},
+    )
+
+
+def connect(dev: DevServer, *, uri: str) -> Catalog:
+    ready = {"catalog_uri": uri, "token_endpoint": dev.info.token_endpoint}
+    parts = {"engine": vars(dev.info.engine), "warehouse": vars(dev.info.warehouse)}
+    return load_catalog("lake", **Connection.parse({**ready, **parts}).catalog.properties())
+
+
+def database_url(dev: DevServer) -> str:
+    """Of the database that `lakewarden dev` has started, as its server was told."""
+    for process in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            environment = dict(each.split("=", 1) for each in process.read_text().split("\0") if "=" in each)
+        except OSError:  # it has ended, or is somebody else's
+            continue
+        if environment.get("LAKEWARDEN__STORAGE__LOCAL_ROOTS") == str(dev.data_dir / "warehouse"):
+            return environment["LAKEWARDEN__DATABASE__URL"]
+    raise AssertionError("no process of `lakewarden dev` has a database")
+
+
+def in_database(url: str, name: str) -> str:
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def programs() -> Path:
+    """The folder of `pg_dump` and its like, of the server's own version."""
+    return binaries.find(accounts.for_server(Path("/")), shared=home.SHARED).folder
