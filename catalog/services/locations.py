@@ -63,6 +63,14 @@ def is_empty(warehouse: Warehouse, location: str, *, since: datetime | None = No
         raise Unavailable(f"The storage failed, nothing was changed: {error}", retry_after_s=5) from error
 
 
+def may_hold_files(warehouse: Warehouse) -> bool:
+    """Whether a file lies anywhere in the warehouse, or its storage cannot say."""
+    try:
+        return not storage_of(warehouse).is_empty(warehouse.location)
+    except StorageError:
+        return True
+
+
 def ensure_empty(warehouse: Warehouse, location: str) -> None:
     """Raises InvalidArgument when files lie there already, and as `is_empty`."""
     if not is_empty(warehouse, location):

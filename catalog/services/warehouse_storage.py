@@ -3,12 +3,13 @@
 from typing import Any, NoReturn
 
 from catalog.models import Namespace
+from catalog.services import locations
 from catalog.services.deletion.drop_warehouse import ensure_nothing_pending
 from lakewarden.authz.interface import Granted
 from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, WarehouseNotEmpty
 from tenants.models import Warehouse
-from tenants.services import warehouse_states, warehouse_validation, warehouses
+from tenants.services import left_locations, warehouse_states, warehouse_validation, warehouses
 from tenants.services.validation_report import Report
 from tenants.services.warehouse_states import Alteration
 from tenants.services.warehouse_validation import StorageSpec
@@ -24,10 +25,13 @@ def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
     plan.report.ensure_valid()
     assert plan.profile is not None  # noqa: S101 a valid report has it
     profile = plan.profile
+    has_files = profile.location != granted.target.location and locations.may_hold_files(granted.target)
 
     def alteration(now: Warehouse) -> Alteration:
         if profile.location != now.location:
             _ensure_movable(now)
+            if has_files:
+                left_locations.leave(now)
         values = {"storage_profile": profile.dump(), "location": profile.location}
         return Alteration("updateWarehouseStorage", values, {"location": profile.location, "before": now.location})
 
@@ -35,6 +39,7 @@ def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
         # in this order everywhere: locations, then rows
         warehouses.lock_creations()
         warehouse_validation.ensure_exclusive(profile, but=granted.target.id)
+        left_locations.take(profile, checked=plan.left)
         return warehouse_states.apply(granted, alteration)
 
 

@@ -1,9 +1,10 @@
 """Server → Project → Warehouse, and the users and roles who act in them."""
 
+from tenants.models.left_location import LeftLocation
 from tenants.models.project import Project
 from tenants.models.role import Role
 from tenants.models.server import Server
 from tenants.models.user import User
 from tenants.models.warehouse import Warehouse
 
-__all__ = ["Project", "Role", "Server", "User", "Warehouse"]
+__all__ = ["LeftLocation", "Project", "Role", "Server", "User", "Warehouse"]

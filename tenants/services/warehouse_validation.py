@@ -1,13 +1,11 @@
 """What is checked before a warehouse is created or its storage changed; dry runs tell it as a report."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import UUID
-
-from django.db.models import Q
 
 from lakewarden import backends, config
 from lakewarden.authz.interface import Granted
@@ -21,6 +19,7 @@ from tenants.access import is_server_administrator
 from tenants.models import Project, Warehouse
 from tenants.models.format_policy import FormatVersionPolicy
 from tenants.models.warehouse import SELF_MANAGED
+from tenants.services import left_locations
 from tenants.services.validation_report import CheckName, Report
 
 MANAGED_BY = (SELF_MANAGED, "instance-admin")
@@ -61,6 +60,8 @@ class Plan:
     report: Report
     profile: StorageProfile | None
     policy: FormatVersionPolicy | None = None
+    left: frozenset[str] = frozenset()
+    """Locations that were left by other warehouses, and that this one may overlap."""
 
 
 def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) -> Plan:
@@ -69,7 +70,7 @@ def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) ->
     profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec.storage))
     report.skip(_ONLY_UPDATES, CheckName.PROFILE_COMPATIBLE)
     report.run(CheckName.WAREHOUSE_NAME_VALID, lambda: check_free(granted.target, spec.name))
-    _check_location(report, profile, but=None)
+    left = _check_location(report, profile, granted.context, but=None)
     report.skip(_ONLY_UPDATES, CheckName.SPEC_MUTABLE)
     policy = report.run(
         CheckName.FORMAT_VERSION_POLICY_CONSISTENT,
@@ -77,7 +78,7 @@ def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) ->
     )
     report.run(CheckName.MANAGED_BY_ALLOWED, lambda: check_managed_by(granted.context, spec.managed_by))
     _try_storage(report, profile, dry=dry)
-    return Plan(report, profile, policy)
+    return Plan(report, profile, policy, left)
 
 
 def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bool, dry: bool) -> Plan:
@@ -95,12 +96,13 @@ def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bo
     report.skip(_ONLY_CREATION, CheckName.WAREHOUSE_NAME_VALID)
     if report.has_failed(CheckName.PROFILE_COMPATIBLE):
         report.skip("the profile is not compatible", CheckName.LOCATION_EXCLUSIVE)
+        left: frozenset[str] = frozenset()
     else:
-        _check_location(report, profile, but=warehouse.id)
+        left = _check_location(report, profile, granted.context, but=warehouse.id)
     report.run(CheckName.SPEC_MUTABLE, lambda: check_spec_mutable(warehouse, granted.context))
     report.skip(_ONLY_CREATION, CheckName.FORMAT_VERSION_POLICY_CONSISTENT, CheckName.MANAGED_BY_ALLOWED)
     _try_storage(report, profile, dry=dry)
-    return Plan(report, profile)
+    return Plan(report, profile, left=left)
 
 
 def check_free(project: Project, name: str) -> None:
@@ -135,15 +137,19 @@ def check_spec_mutable(warehouse: Warehouse, context: RequestContext) -> None:
 
 def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
     """No other warehouse of the server lies at, in or around it; the message does not say whose it is."""
-    for location in {profile.location, _real(profile.location)}:
-        parts = location.split("/")
-        around = ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
-        inside = Q(location__startswith=location + "/")
-        others = Warehouse.objects.all() if but is None else Warehouse.objects.exclude(id=but)
-        if others.filter(inside | Q(location__in=around)).exists():
+    others = Warehouse.objects.all() if but is None else Warehouse.objects.exclude(id=but)
+    for other in map(parse_profile, others.values_list("storage_profile", flat=True)):
+        # by their texts too: who has the other one may change a link
+        pairs = product(_names(profile), _names(other))
+        if any(f"{one}/".startswith(f"{two}/") or f"{two}/".startswith(f"{one}/") for one, two in pairs):
             raise AlreadyExists(
                 f"The location {profile.location} overlaps another warehouse's: each needs a location of its own"
             )
+
+
+def _names(profile: StorageProfile) -> set[str]:
+    """A directory has several where links lead to it."""
+    return {profile.location, profile.real_location}
 
 
 def _profile(spec: StorageSpec) -> StorageProfile:
@@ -157,7 +163,7 @@ def _check_allowed(profile: StorageProfile) -> None:
     """The directory lies below one of the operator's roots."""
     roots = config.current().storage.local_roots
     # a link below a root may lead out of it
-    meant = Path(_real(profile.location).removeprefix(SCHEME))
+    meant = Path(profile.real_location.removeprefix(SCHEME))
     if not any(meant.is_relative_to(root.resolve()) for root in roots):
         allowed = ", ".join(str(root) for root in roots) or "none: the setting is empty"
         raise InvalidArgument(
@@ -172,11 +178,18 @@ def _check_compatible(before: StorageProfile, after: StorageProfile, *, is_movab
         )
 
 
-def _check_location(report: Report, profile: StorageProfile | None, *, but: UUID | None) -> None:
+def _check_location(
+    report: Report, profile: StorageProfile | None, context: RequestContext, *, but: UUID | None
+) -> frozenset[str]:
     if profile is None:
         report.skip("the profile is not well-formed", CheckName.LOCATION_EXCLUSIVE)
-    else:
-        report.run(CheckName.LOCATION_EXCLUSIVE, lambda: ensure_exclusive(profile, but=but))
+        return frozenset()
+
+    def check() -> frozenset[str]:
+        ensure_exclusive(profile, but=but)
+        return left_locations.check(context, profile)
+
+    return report.run(CheckName.LOCATION_EXCLUSIVE, check) or frozenset()
 
 
 def _try_storage(report: Report, profile: StorageProfile | None, *, dry: bool) -> None:
@@ -207,8 +220,3 @@ def _translated(step: Callable[[], None]) -> None:
         step()
     except StorageError as error:
         raise BadRequest(f"The storage cannot be used: {error}") from error
-
-
-def _real(location: str) -> str:
-    """Where a location leads to, links followed."""
-    return SCHEME + os.path.realpath(location.removeprefix(SCHEME))

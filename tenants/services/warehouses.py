@@ -18,7 +18,7 @@ from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse
 from tenants.models.warehouse import SELF_MANAGED
-from tenants.services import projects, warehouse_validation
+from tenants.services import left_locations, projects, warehouse_validation
 from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
 _CREATION_LOCK = 0x6C6B7768  # advisory lock: two creations never check locations at once
@@ -47,7 +47,7 @@ def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_p
         default_format_version=plan.policy.default,
         managed_by=spec.managed_by or SELF_MANAGED,
     )
-    _insert(granted, warehouse, plan.profile)
+    _insert(granted, warehouse, plan.profile, left=plan.left)
     return warehouse
 
 
@@ -73,13 +73,14 @@ def lock_creations() -> None:
         cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
 
 
-def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StorageProfile) -> None:
+def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StorageProfile, *, left: frozenset[str]) -> None:
     project, context = granted.target, granted.context
     try:
         with changing():
             lock_creations()
             projects.bump_epoch(project.id)
             warehouse_validation.ensure_exclusive(profile, but=None)
+            left_locations.take(profile, checked=left)
             warehouse.save(force_insert=True)
             ledger.give_creator(warehouse_chain(warehouse), context.caller)
             data = {"name": warehouse.name, "location": warehouse.location}

@@ -4,6 +4,7 @@ from django.db import IntegrityError
 from django.db.models import ProtectedError
 
 from catalog.models import Deletion, Namespace
+from catalog.services import locations
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.db_transaction import changing
@@ -13,7 +14,7 @@ from lakewarden.prepared_statements import fetch
 from lakewarden.tasks import purge
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
-from tenants.services import warehouse_states
+from tenants.services import left_locations, warehouse_states
 
 
 def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
@@ -22,6 +23,7 @@ def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
     Raises Protected, WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it is gone meanwhile.
     """
     not_empty = WarehouseNotEmpty(f"The warehouse {granted.target.name!r} is not empty: drop its namespaces first")
+    has_files = locations.may_hold_files(granted.target)
     try:
         with changing():
             warehouse = warehouse_states.locked(granted)
@@ -35,6 +37,8 @@ def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
             told = {"name": warehouse.name, "location": warehouse.location, "force": force}
             change = Change("deleteWarehouse", "warehouse", str(warehouse.id), warehouse.project_id, told)
             record(change, granted.context)
+            if has_files:
+                left_locations.leave(warehouse)
             warehouse.delete()
     except (ProtectedError, IntegrityError) as error:
         raise not_empty from error

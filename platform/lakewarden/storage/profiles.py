@@ -1,5 +1,6 @@
 """Storage profiles: where a warehouse lies, as the management API writes it (a union tagged by `type`)."""
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -44,6 +45,11 @@ class LocalProfile(BaseModel):
     def location(self) -> str:
         """The warehouse's base location, without a trailing slash."""
         return SCHEME + self.base_path.rstrip("/")
+
+    @property
+    def real_location(self) -> str:
+        """Where the location leads to, links followed."""
+        return SCHEME + os.path.realpath(self.base_path).rstrip("/")
 
     def dump(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True)
