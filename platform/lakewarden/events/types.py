@@ -43,7 +43,9 @@ def _of_tabulars(kind: str) -> dict[str, EventType]:
             (*_NAMED, "purge", "deletion-id"),
         ),
         f"set{name}Protection": EventType(
-            f"A {kind} was protected against deletion, or is not any more.", kinds, (*_NAMED, "protected", "reason")
+            f"A {kind} was protected against deletion, or is not any more.",
+            kinds,
+            (*_NAMED, "protected", "reason", "before"),
         ),
     }
 
@@ -79,7 +81,7 @@ _CATALOG: Final[dict[str, EventType]] = {
     "setNamespaceProtection": EventType(
         "A namespace was protected against deletion, or is not any more.",
         ("namespace",),
-        (*_NAMESPACE, "protected", "reason"),
+        (*_NAMESPACE, "protected", "reason", "before"),
     ),
 }
 _WAREHOUSES: Final[dict[str, EventType]] = {
@@ -104,7 +106,7 @@ _WAREHOUSES: Final[dict[str, EventType]] = {
     "updateWarehouseProtection": EventType(
         "A warehouse was protected against deletion, or is not any more.",
         ("warehouse",),
-        ("name", "protected"),
+        ("name", "protected", "before"),
         ("reason",),
     ),
     "deleteWarehouse": EventType("A warehouse was deleted.", ("warehouse",), ("name", "location", "force")),
