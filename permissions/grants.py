@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from lakewarden import quotas
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.ledger.models import Grant
 from lakewarden.authz.model import GRANTABLE, Privilege, may_grant
 from lakewarden.context import ROLE_PREFIX, PrincipalId
 from lakewarden.db_transaction import changing
@@ -74,6 +76,10 @@ def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Se
     project_id = granted.chain[1].id if len(granted.chain) > 1 else None
     with changing():
         _hold_all(granted.chain, writes, deletes)
+        if writes:
+            rows = Grant.objects.filter(object_type=ref.type.value, object_id=ref.id)
+            within = f"{ref.type.value}:{ref.id}"
+            quotas.ensure_room("grants_on_object", rows, within=within, adding=len(writes))
         added = ledger.give(granted.chain, [_pair(entry) for entry in writes], granted_by=context.caller.id)
         if ref.type is ObjectType.SERVER:
             for principal in _losing_all(ref, deletes):

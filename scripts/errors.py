@@ -40,6 +40,10 @@ _ABOUT = {
         "the request names no project, and there is no default one",
         "send the header `x-project-id`",
     ),
+    "QuotaExceededException": (
+        "there are as many objects of the kind as the server allows",
+        "delete some, or ask the operator to raise the limit; see [Limits](../explanation/limits.md)",
+    ),
     "IllegalArgumentException": ("an argument breaks a rule of the Iceberg format", "change the request"),
     "ValidationException": ("the request contradicts itself or the stored state", "change the request"),
     "ServerAlreadyBootstrappedException": ("the server has an administrator already", "nothing, or ask them"),

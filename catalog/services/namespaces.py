@@ -13,6 +13,7 @@ from catalog.models import Namespace
 from catalog.models.namespace import MAX_PATH_BYTES, ListedNamespace, path_key
 from catalog.services import limits, locations
 from catalog.services.location_claims import NamespaceClaim
+from lakewarden import quotas
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -52,6 +53,8 @@ def create(
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
     assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
+    rows = Namespace.everything.filter(warehouse_id=warehouse.id)
+    quotas.ensure_room("namespaces_in_warehouse", rows, within=str(warehouse.id))
     identifier = new_id()
     given = properties.get("location")
     location = locations.inside(warehouse, given) if given else f"{warehouse.location}/{identifier}"

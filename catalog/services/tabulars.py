@@ -20,6 +20,7 @@ from catalog.services.location_claims import Claim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
+from lakewarden import quotas
 from lakewarden.authz.actions import NamespaceAction, ObjectType
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -50,6 +51,15 @@ def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
     found = Tabular.objects.kind_of(namespace.id, match_key(name))
     if found is not None:
         raise taken(namespace, name, found, asked=kind)
+    ensure_room(namespace)
+
+
+def ensure_room(namespace: Namespace) -> None:
+    """Raises QuotaExceeded when no further table or view may be in the namespace, or in its warehouse."""
+    rows = Tabular.objects.filter(namespace_id=namespace.id)
+    quotas.ensure_room("tables_in_namespace", rows, within=str(namespace.id))
+    rows = Tabular.objects.filter(warehouse_id=namespace.warehouse_id)
+    quotas.ensure_room("tables_in_warehouse", rows, within=str(namespace.warehouse_id))
 
 
 def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> AlreadyExists:
@@ -198,6 +208,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
         return
     if target.id != tabular.namespace_id:
         _ensure_nobody_gains(granted, destination)
+        ensure_room(target)
     found = Tabular.objects.live().filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
     if found is not None:
         raise _rename_refused(str(tabular), target, name, found=found.kind)

@@ -4,6 +4,7 @@ from django.db import IntegrityError, connection
 from django.db.models import ProtectedError
 from django.utils import timezone
 
+from lakewarden import quotas
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import epochs, members
 from lakewarden.authz.ledger import grants as ledger
@@ -27,6 +28,7 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
         raise InvalidArgument(
             f"Invalid project id {project_id[:80]!r}: 1 to 128 letters, digits, '-' and '_' are allowed"
         )
+    quotas.ensure_room("projects", Project.objects.all(), within="server")
     context = granted.context
     project = Project(id=project_id or str(new_id()), name=name, name_key=match_key(name), authz_epoch=first_epoch())
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-from lakewarden import config
+from lakewarden import config, quotas
 from lakewarden.authz.actions import UserAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import members
@@ -94,6 +94,8 @@ def change(role: Role, context: RequestContext, added: Sequence[PrincipalId], re
     gone = members.remove(role.principal, removed) if removed else 0
     if not added and not gone:
         return
+    rows = Membership.objects.filter(role_id=role.principal)
+    quotas.ensure_room("members_of_role", rows, within=role.principal, adding=len(added))
     _check_nesting(role, [each for each in added if is_role(each)])
     members.add(role.principal, added, project_id=role.project_id, added_by=context.caller.id)
     data = {"added": list(added), "removed": sorted(removed)}

@@ -8,6 +8,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 from psycopg.errors import ForeignKeyViolation, UniqueViolation
 
+from lakewarden import quotas
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants, members
 from lakewarden.context import RequestContext
@@ -105,6 +106,8 @@ def insert(role: Role, context: RequestContext) -> None:
 
     Raises IntegrityError when the name or the source is taken.
     """
+    rows = Role.objects.filter(project_id=role.project_id)
+    quotas.ensure_room("roles_in_project", rows, within=role.project_id)
     role.save(force_insert=True)
     grants.give_creator(role_chain(role), context.caller)
     data = {"name": role.name, "provider-id": role.provider_id, "source-id": role.source_id}

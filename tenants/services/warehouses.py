@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection
 
+from lakewarden import quotas
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.db_transaction import changing
@@ -31,6 +32,8 @@ def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_p
     directory outside `storage.local_roots`, BadRequest when the storage cannot be written and read, AlreadyExists when
     the name or the location (or one inside it or around it) is taken, Forbidden for `managed_by` of others.
     """
+    project_id = granted.target.id
+    quotas.ensure_room("warehouses_in_project", Warehouse.objects.filter(project_id=project_id), within=project_id)
     plan = warehouse_validation.of_creation(granted, spec, dry=False)
     plan.report.ensure_valid()
     assert plan.profile is not None  # noqa: S101 a valid report has both

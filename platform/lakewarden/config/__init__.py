@@ -9,6 +9,7 @@ from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseCo
 from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerConfig
 from lakewarden.config.environment import PREFIX, ConfigError, current, read
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
+from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
 from lakewarden.config.server import ServerConfig
@@ -31,6 +32,7 @@ __all__ = [
     "LogConfig",
     "OidcConfig",
     "OpenFgaConfig",
+    "QuotasConfig",
     "RolesConfig",
     "ServerConfig",
     "SessionTimeouts",

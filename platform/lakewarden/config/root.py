@@ -9,6 +9,7 @@ from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, 
 from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
 from lakewarden.config.database import DatabaseConfig, WorkerConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
+from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.sections import Section
 from lakewarden.config.server import ServerConfig
@@ -38,6 +39,7 @@ class Config(Section):
     roles: RolesConfig = Field(default_factory=RolesConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
+    quotas: QuotasConfig = Field(default_factory=QuotasConfig)
     deletion: DeletionConfig = Field(default_factory=DeletionConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
     worker: WorkerConfig = Field(default_factory=WorkerConfig)
