@@ -16,6 +16,7 @@ from django.urls import include, path
 from catalog import access
 from catalog.api import urls
 from catalog.api.namespaces import NamespacesEndpoint
+from catalog.api.route import django_path
 from catalog.api.tokens import TokenEndpoint
 from catalog.services import lakehouse
 from lakewarden.authz.actions import WarehouseAction
@@ -136,11 +137,8 @@ _routes = [
     path("v1/config", ConfigEndpoint.as_view()),
     path("v1/oauth/tokens", TokenEndpoint.as_view()),
     *(
-        path(
-            template.removeprefix("/").replace("{prefix}/", "").replace("{", "<str:").replace("}", ">"),
-            _behind_facade(endpoint).as_view(),
-        )
-        for template, endpoint in urls.ROUTES.items()
+        django_path(route.template.replace("{prefix}/", ""), _behind_facade(route.endpoint).as_view())
+        for route in urls.WAREHOUSE_ROUTES
     ),
 ]
 

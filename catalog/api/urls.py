@@ -1,13 +1,16 @@
-"""Routes of the Iceberg REST API; the capability list of the config answer is read off them."""
+"""The route table of the Iceberg REST API; Django's patterns, the hot reads and the capabilities are read off it."""
 
 from django.urls import include, path
 
-from catalog.api import hot
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
+from catalog.api.hot import lists, namespaces, tabulars
+from catalog.api.hot.config import reads_config
+from catalog.api.hot.dispatch import dispatch
 from catalog.api.multi_table_commit import TransactionEndpoint
 from catalog.api.namespaces import NamespaceEndpoint, NamespacePropertiesEndpoint, NamespacesEndpoint
 from catalog.api.openapi import document
+from catalog.api.route import Route
 from catalog.api.tables import (
     RegisterTableEndpoint,
     RenameTableEndpoint,
@@ -18,42 +21,40 @@ from catalog.api.tables import (
 from catalog.api.tokens import TokenEndpoint
 from catalog.api.unregister import UnregisterTableEndpoint
 from catalog.api.views import RegisterViewEndpoint, RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
-from lakewarden.http.endpoint import Endpoint
 
+_MOUNT = "/catalog"
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 _TABLE = _NAMESPACE + "/tables/{table}"
 _VIEW = _NAMESPACE + "/views/{view}"
 
-ROUTES: dict[str, type[Endpoint]] = {
-    "/v1/{prefix}/namespaces": NamespacesEndpoint,
-    _NAMESPACE: NamespaceEndpoint,
-    _NAMESPACE + "/properties": NamespacePropertiesEndpoint,
-    _NAMESPACE + "/tables": TablesEndpoint,
-    _TABLE: TableEndpoint,
-    _TABLE + "/credentials": TableCredentialsEndpoint,
-    _TABLE + "/metrics": TableMetricsEndpoint,
-    _TABLE + "/unregister": UnregisterTableEndpoint,
-    _NAMESPACE + "/register": RegisterTableEndpoint,
-    "/v1/{prefix}/tables/rename": RenameTableEndpoint,
-    _NAMESPACE + "/views": ViewsEndpoint,
-    _VIEW: ViewEndpoint,
-    _NAMESPACE + "/register-view": RegisterViewEndpoint,
-    "/v1/{prefix}/views/rename": RenameViewEndpoint,
-    "/v1/{prefix}/transactions/commit": TransactionEndpoint,
-}
-"""The spec's path templates."""
+WAREHOUSE_ROUTES = (
+    Route("/v1/{prefix}/namespaces", NamespacesEndpoint, hot=lists.NAMESPACES),
+    Route(_NAMESPACE, NamespaceEndpoint, hot=namespaces.NAMESPACE),
+    Route(_NAMESPACE + "/properties", NamespacePropertiesEndpoint),
+    Route(_NAMESPACE + "/tables", TablesEndpoint, hot=lists.TABLES),
+    Route(_TABLE, TableEndpoint, hot=tabulars.TABLE),
+    Route(_TABLE + "/credentials", TableCredentialsEndpoint),
+    Route(_TABLE + "/metrics", TableMetricsEndpoint),
+    Route(_TABLE + "/unregister", UnregisterTableEndpoint),
+    Route(_NAMESPACE + "/register", RegisterTableEndpoint),
+    Route("/v1/{prefix}/tables/rename", RenameTableEndpoint),
+    Route(_NAMESPACE + "/views", ViewsEndpoint),
+    Route(_VIEW, ViewEndpoint, hot=tabulars.VIEW),
+    Route(_NAMESPACE + "/register-view", RegisterViewEndpoint),
+    Route("/v1/{prefix}/views/rename", RenameViewEndpoint),
+    Route("/v1/{prefix}/transactions/commit", TransactionEndpoint),
+)
+"""What there is in a warehouse."""
 
-CAPABILITIES = [f"{method} {template}" for template, endpoint in ROUTES.items() for method in endpoint.allowed()]
+CAPABILITIES = [capability for route in WAREHOUSE_ROUTES for capability in route.capabilities]
 
-urlpatterns = [
-    path("v1/config", ConfigEndpoint.as_view(capabilities=CAPABILITIES)),
-    path("v1/oauth/tokens", TokenEndpoint.as_view()),
-    path("v1/", include(document.routes)),
-    *(
-        path(template.removeprefix("/").replace("{", "<str:").replace("}", ">"), endpoint.as_view())
-        for template, endpoint in ROUTES.items()
-    ),
-]
+ROUTES = (
+    Route("/v1/config", ConfigEndpoint, hot=reads_config(CAPABILITIES), settings={"capabilities": CAPABILITIES}),
+    Route("/v1/oauth/tokens", TokenEndpoint),
+    *WAREHOUSE_ROUTES,
+)
 
-HOT_ROUTES = [hot.tabular, hot.tables, hot.namespace, hot.namespaces, hot.config_route(CAPABILITIES)]
+urlpatterns = [path("v1/", include(document.routes)), *(route.pattern() for route in ROUTES)]
+
+HOT_ROUTES = [dispatch({_MOUNT + route.template: route.hot for route in ROUTES if route.hot is not None})]
 """What is answered before Django is asked, where it can be."""

@@ -36,12 +36,13 @@ def document() -> Document:
     from catalog.api.urls import CAPABILITIES, ROUTES  # noqa: PLC0415 this document's own route is among them
 
     served = [*ADMISSION, *CAPABILITIES]
+    repeatable = {route.template for route in ROUTES if issubclass(route.endpoint, RepeatableEndpoint)}
     if differing := set(served) ^ OPERATIONS.keys():
         raise IncompleteDocument("\n".join(f"either not served or not described: {each}" for each in sorted(differing)))
     paths: dict[str, dict[str, Any]] = {}
     for capability in served:
         method, template = capability.split(" ")
-        is_repeatable = method in {"POST", "DELETE"} and issubclass(ROUTES.get(template, object), RepeatableEndpoint)
+        is_repeatable = method in {"POST", "DELETE"} and template in repeatable
         more = ["Idempotency-Key"] if is_repeatable else []
         paths.setdefault(template, {})[method.lower()] = _operation(OPERATIONS[capability], method, template, more)
     return {

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog.api.urls import CAPABILITIES, ROUTES
+from catalog.api.urls import CAPABILITIES, WAREHOUSE_ROUTES
 from lakewarden.authz.actions import ProjectAction, ServerAction
 from lakewarden.context import RequestContext
 from lakewarden.storage.profiles import parse_profile
@@ -16,6 +16,7 @@ from tests.openapi.catalog import ours
 from tests.servers.asgi_client import Answer, AsgiClient
 
 CONFIG = "/catalog/v1/config"
+TEMPLATES = {route.template for route in WAREHOUSE_ROUTES}
 NIL = "00000000-0000-0000-0000-000000000000"
 
 
@@ -36,13 +37,13 @@ def test_config_tells_prefix_separator_and_address(engine: AsgiClient, warehouse
 def test_capabilities_are_the_routes_and_documented(engine: AsgiClient) -> None:
     endpoints = config(engine, "lake").json()["endpoints"]
     assert endpoints == CAPABILITIES
-    assert {each.split(" ")[1] for each in endpoints} == set(ROUTES)
-    assert set(ROUTES) <= set(ours().templates)
+    assert {each.split(" ")[1] for each in endpoints} == TEMPLATES
+    assert set(ours().templates) >= TEMPLATES
     assert len(set(endpoints)) == len(endpoints)
 
 
 def test_each_capability_is_routed_and_no_other_method_is(engine: AsgiClient, warehouse: Warehouse) -> None:
-    for template in ROUTES:
+    for template in TEMPLATES:
         url = "/catalog" + template.replace("{prefix}", str(warehouse.id)).replace("{", "no-").replace("}", "")
         for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
             answer = engine.call(method, url)

@@ -1,0 +1,97 @@
+"""What a hot read is, and what it is called with; the decision that it needs, and the traces that it leaves."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from lakewarden.audit import decision_buffer
+from lakewarden.audit.decision_buffer import DECISIONS, Group
+from lakewarden.audit.entries import MAX_USER_AGENT
+from lakewarden.authz.actions import Action, ObjectType
+from lakewarden.authz.authorize import deciding
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
+from lakewarden.authz.model import is_allowed
+from lakewarden.context import Allowed, CallerKey
+from lakewarden.errors import Unavailable
+from lakewarden.hot.coalescer import Coalescer, Key, Row
+from lakewarden.hot.routes import Answer, HotRequest
+from lakewarden.postgres.bounded import SILENCE
+from lakewarden.usage.call_counter import COUNTS
+
+
+@dataclass(frozen=True, slots=True)
+class HotRead:
+    """One kind of read: who answers it, and what its caller must hold.
+
+    `answer` returns None for what is Django's. `noted` is the action that the audit is told, where Django asks for
+    less first: a list of everything is more than a list of what may be seen.
+    """
+
+    answer: Callable[["HotCall"], Awaitable[Answer | None]]
+    action: Action
+    object_type: ObjectType
+    noted: Action | None = None
+    methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    words: tuple[str, str] = field(init=False)
+    """The names of action and type for the audit: looking an enumeration's value up costs more than all of it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", ((self.noted or self.action).value, self.object_type.value))
+
+
+class HotCall(NamedTuple):
+    """A request of a known caller that has met its route.
+
+    `key` holds the route's variables as the database compares them; `label` is the route's template.
+    """
+
+    request: HotRequest
+    caller: CallerKey
+    key: tuple[Any, ...]
+    read: HotRead
+    label: str
+
+
+class Found(NamedTuple):
+    """An object, and the epoch that was read with it."""
+
+    object_id: str
+    epoch: Epoch
+
+
+def may(call: HotCall, found: Found) -> bool:
+    """Whether it is known that the caller may; an unknown decision counts as denied."""
+    held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch)
+    return held is not None and is_allowed(call.read.action, held)
+
+
+def counted(call: HotCall, found: Found, warehouse_id: UUID, answer: Answer) -> Answer:
+    """Count the call, and its decision, as `http.observation` does those of Django."""
+    COUNTS.add(call.label, answer[0], project_id=found.epoch.project_id, warehouse_id=warehouse_id)
+    if decision_buffer.are_recorded():
+        _note_allowed(call, found, answer)
+    return answer
+
+
+def _note_allowed(call: HotCall, found: Found, answer: Answer) -> None:
+    (actor, _, role), (action, object_type) = call.caller, call.read.words
+    key = (actor, role, action, object_type, found.object_id)
+    if not DECISIONS.again(key):
+        held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch) or frozenset()
+        privileges = deciding(call.read.noted or call.read.action, held)
+        allowed = Allowed(action, object_type, found.object_id, found.epoch.project_id, privileges)
+        user_agent = (call.request.header("user-agent") or "")[:MAX_USER_AGENT]
+        DECISIONS.add(key, Group(allowed, dict(answer[1])[b"x-request-id"].decode(), user_agent))
+
+
+async def find(coalescer: Coalescer, key: Key) -> Row | None:
+    """The key's row. Raises Unavailable when the database is silent; None when Django should try."""
+    try:
+        return await coalescer.find(key)
+    except SILENCE as error:
+        raise Unavailable("The database does not answer. Try again shortly") from error  # Django would wait once more
+    except (psycopg.Error, ValueError):
+        return None  # Django's turn: it tries once more, and knows how to say it

@@ -1,0 +1,57 @@
+"""`GET /v1/config` of somebody who has called before."""
+
+from typing import Final
+from urllib.parse import parse_qs
+
+from catalog.api.config import config_body
+from catalog.api.hot.answers import JSON, length, request_id
+from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
+from catalog.services import hot_queries
+from lakewarden import config
+from lakewarden.authz.actions import ObjectType, WarehouseAction
+from lakewarden.authz.decision_cache import Epoch
+from lakewarden.errors import LakewardenError
+from lakewarden.hot.coalescer import Key
+from lakewarden.hot.routes import Answer
+from lakewarden.http.request import base_uri_of
+from lakewarden.names import match_key
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import users
+
+_PROJECT_HEADERS: Final = {b"x-project-id", b"x-project-ident"}
+
+
+def reads_config(capabilities: list[str]) -> HotRead:
+    async def answer(call: HotCall) -> Answer | None:
+        request = call.request
+        key = None if _PROJECT_HEADERS & request.headers.keys() else _warehouse_key(request.query)
+        if key is None or not users.is_known(call.caller[0]):
+            return None
+        row = await find(hot_queries.WAREHOUSES, key)
+        if row is None:
+            return None
+        identifier, project, number = row
+        found = Found(str(identifier), Epoch(project, number))
+        if not may(call, found):
+            return None
+        try:
+            base_uri = base_uri_of(request.scheme, request.header)
+        except LakewardenError:
+            return None
+        body = config_body(identifier, base_uri=base_uri, capabilities=capabilities)
+        return counted(call, found, identifier, (200, [JSON, length(body), request_id(request)], body))
+
+    return HotRead(answer, WarehouseAction.GET_CONFIG, ObjectType.WAREHOUSE, methods=frozenset({"GET"}))
+
+
+def _warehouse_key(query: bytes) -> Key | None:
+    """(project id, name key) of a query that holds nothing but `warehouse`."""
+    asked = parse_qs(query.decode("latin-1"))
+    if list(asked) != ["warehouse"] or len(asked["warehouse"]) != 1:
+        return None
+    project_id, separator, name = asked["warehouse"][0].rpartition("/")
+    if not name or "\x00" in project_id or "\x00" in name:
+        return None
+    if separator:
+        return project_id, match_key(name)
+    return (DEFAULT_PROJECT_ID, match_key(name)) if config.current().server.enable_default_project else None

@@ -1,0 +1,73 @@
+"""`GET` and `HEAD` of a table or view, all snapshots."""
+
+from typing import Final
+from uuid import UUID
+
+from catalog.api import etags
+from catalog.api.hot.answers import JSON, length, nothing, request_id
+from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
+from catalog.api.rendering import LOAD_SUFFIX
+from catalog.documents import loaded, spliced
+from catalog.services import hot_queries
+from catalog.services.document_cache import DOCUMENT_CACHE
+from lakewarden.authz.actions import ObjectType, TableAction, ViewAction
+from lakewarden.authz.decision_cache import Epoch
+from lakewarden.errors import LakewardenError
+from lakewarden.hot.file_checks import FILES
+from lakewarden.hot.routes import Answer
+from lakewarden.http.responses import accepts_gzip
+from lakewarden.memory import off_loop
+
+_LARGE: Final = 512 * 1024  # bytes of an answer: inflating or copying more is a thread's work
+
+
+async def _load(call: HotCall) -> Answer | None:
+    if call.request.query not in {b"", b"snapshots=all"}:
+        return None
+    row = await find(hot_queries.TABULARS, call.key)
+    if row is None or row[1] != call.read.object_type:
+        return None
+    identifier, _, version, project, number = row
+    found = Found(str(identifier), Epoch(project, number))
+    if not may(call, found):
+        return None
+    if call.request.method == "HEAD":
+        answer: Answer | None = nothing(call.request)
+    else:
+        answer = await _document(call, identifier, version)
+    return None if answer is None else counted(call, found, call.key[0], answer)
+
+
+async def _document(call: HotCall, identifier: UUID, version: int) -> Answer | None:
+    request = call.request
+    tag = etags.of(identifier, version)
+    headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), request_id(request)]
+    kept = DOCUMENT_CACHE.find(identifier, version)
+    if kept is None:
+        return None
+    document, is_missing = kept
+    if await FILES.is_missing(is_missing):
+        return None
+    if etags.matches(request.headers.get(b"if-none-match", b"").decode("latin-1"), tag):
+        return 304, headers, b""
+    headers.append(JSON)
+    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
+    if accepts_gzip(accepted):
+        headers.append((b"content-encoding", b"gzip"))
+        build, size = spliced, len(document.content)
+    elif "zstd" in accepted:
+        return None
+    else:
+        build, size = loaded, document.length
+    if size < _LARGE:
+        body = build(document, LOAD_SUFFIX)
+    else:
+        try:
+            body = await off_loop(lambda: build(document, LOAD_SUFFIX), size=2 * size, caller=call.caller[0])
+        except LakewardenError:
+            return None
+    return 200, [*headers, length(body)], body
+
+
+TABLE: Final = HotRead(_load, TableAction.GET_METADATA, ObjectType.TABLE)
+VIEW: Final = HotRead(_load, ViewAction.GET_METADATA, ObjectType.VIEW)
