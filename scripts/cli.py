@@ -31,7 +31,8 @@ def _command(command: click.Command, path: str) -> Iterator[str]:
         yield "\n| option | meaning |\n|---|---|\n" + "".join(rows)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            yield from _command(command.commands[name], f"{path} {name}")
+            if not command.commands[name].hidden:
+                yield from _command(command.commands[name], f"{path} {name}")
 
 
 def _option(option: click.Parameter, context: click.Context) -> str | None:
