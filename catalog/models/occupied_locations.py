@@ -14,7 +14,7 @@ from uuid import UUID
 from catalog.models.tabular import around
 from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import purge
+from lakewarden.tasks import waiting_purges
 
 MOST_FOUND = 100
 
@@ -145,13 +145,10 @@ _NAMESPACES = """
     select 'namespace', id, id, location, '', null::timestamptz, '{}'::text[] from namespace
     where warehouse_id = %(in)s
 """
-# the form that the index task_purge_place has
 _PURGED = f"""
-    select case when t.attempt = 0 and exists (
-            select 1 from procrastinate_jobs j where j.id = t.job_id and j.status = 'todo' and j.attempts = 0
-                and j.scheduled_at is not null) then 'waiting' else 'purge' end,
-        null::uuid, null::uuid, t.lock, '', null::timestamptz, '{{}}'::text[] from task t
-    where t.queue_name = '{purge.QUEUE}' and (t.outcome is null or t.outcome = 'FAILED')
+    select case when purge.can_be_withdrawn then 'waiting' else 'purge' end,
+        null::uuid, null::uuid, purge.location, '', null::timestamptz, '{{}}'::text[]
+    from ({waiting_purges.PLACES}) purge
 """  # noqa: S608 text of our own
 # two selects of each, as each has an index of its own: an `or` of both reads the whole warehouse
 _OVERLAPPING = f"""
@@ -161,9 +158,9 @@ _OVERLAPPING = f"""
     union all
     ({_NAMESPACES} and location = any(%(at)s)) union all ({_NAMESPACES} and {_BELOW} limit %(most)s)
     union all
-    ({_PURGED} and t.lock = any(%(at)s))
+    ({_PURGED} where purge.location = any(%(at)s))
     union all
-    ({_PURGED} and t.lock ~>=~ %(from)s and t.lock ~<~ %(to)s limit %(most)s)
+    ({_PURGED} where purge.location ~>=~ %(from)s and purge.location ~<~ %(to)s limit %(most)s)
 """
 _STAGE = """
     with place as (
@@ -237,7 +234,7 @@ _OF_OWNERS = """
 _HAND_OVER = f"""
     update reserved_location r set kind = 'earlier', owner_id = %(to)s
     where r.warehouse_id = %(in)s and r.owner_id = any(%(owners)s::uuid[]) and r.kind = 'released'
-        and r.location <> %(but)s and not exists ({_PURGED} and t.lock = r.location)
+        and r.location <> %(but)s and not exists ({_PURGED} where purge.location = r.location)
 """  # noqa: S608 text of our own
 _FORGET_PURGED = """
     delete from reserved_location where owner_id = %(owner)s and kind = 'released'

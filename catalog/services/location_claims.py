@@ -14,11 +14,11 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace, occupied_locations
 from catalog.models.occupied_locations import Kind, OccupiedLocation
 from catalog.services import locations
-from catalog.services.deletion.purge import take_back
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId, RequestContext
 from lakewarden.errors import AlreadyExists, CommitFailed, Unavailable
 from lakewarden.prepared_statements import fetch
+from lakewarden.tasks import waiting_purges
 from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
@@ -77,7 +77,7 @@ class Claim:
         """
         self.hold()
         if not self.generated:
-            take_back(self.location)
+            waiting_purges.withdraw(self.location, reason=_TAKEN)
         found = self._found()
         self._judge(found, is_waiting_blocked=True)
         if self._is_staged and not any(each.owner == self.uuid and self._is_mine(each) for each in found):
@@ -207,7 +207,7 @@ class Claim:
             if back:
                 self.former_owners = frozenset(PrincipalId(owner) for each in back for owner in each.owners)
             for location in occupied_locations.of_owners(self.warehouse.id, returning):
-                take_back(location)
+                waiting_purges.withdraw(location, reason=_TAKEN)
             occupied_locations.hand_over(self.warehouse.id, returning, to=identifier, but=self.location)
         kept = {Kind.STAGED, Kind.RELEASED}
         over = [each.location for each in found if each.kind in kept and each.owner not in returning]
@@ -271,5 +271,6 @@ def in_namespace(namespace: Namespace, location: str, *, context: RequestContext
 
 
 _LOCK = 0x10C8
+_TAKEN = "Taken back: a table was created or registered there"
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"

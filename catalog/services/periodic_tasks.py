@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
-# importing expire is what makes its tasks known to the worker
 from catalog.services import metrics, staged_creations, warehouse_statistics
-from catalog.services.deletion import expire  # noqa: F401
 from lakewarden import config
 from lakewarden.idempotency import outcomes
 

@@ -68,7 +68,14 @@ TEMPLATES = [
     }
 ]
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
-PROCRASTINATE_IMPORT_PATHS = ["lakewarden.tasks.purge", "lakewarden.tasks.stalled", "catalog.services.periodic_tasks"]
+# what a worker can run: nothing else has to be imported for it
+PROCRASTINATE_IMPORT_PATHS = [
+    "lakewarden.tasks.cleanup",
+    "lakewarden.tasks.purge",
+    "lakewarden.tasks.stalled",
+    "catalog.services.deletion.expire",
+    "catalog.services.periodic_tasks",
+]
 if _config.authorization.backend == "openfga":
     PROCRASTINATE_IMPORT_PATHS.append("lakewarden.tasks.authorization_changes")
 REST_FRAMEWORK = {

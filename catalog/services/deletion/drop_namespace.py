@@ -23,6 +23,7 @@ from lakewarden.errors import NamespaceNotEmpty, NoSuchNamespace, Protected
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
+from lakewarden.tasks import records
 
 MOST_NAMED = 20
 
@@ -155,7 +156,8 @@ def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Ins
     _record(granted, options, {**told, **_counted(inside)})
     _record_below(namespace, granted.context, told)
     older = [identifier for (identifier,) in fetch(_OLDER, {"id": namespace.id})]
-    execute(_END_NOW, {"ids": older, "purge": options.with_files})
+    ended = fetch(_END_NOW, {"ids": older, "purge": options.with_files})
+    records.hurry([task_id for (task_id,) in ended if task_id is not None])
     _mark(namespace, deletion)
     if not is_tracked:
         sum(batches(deletion.id, granted.context))  # all of it, in this transaction
@@ -260,16 +262,9 @@ _OLDER = f"""{_ALL}, older(id) as (
 """  # noqa: S608 text of our own
 # each of them has a task of its own, which is run now; the rows are found by the tree's removal as well
 _END_NOW = """
-    with ended as (
-        update deletion set expires_at = clock_timestamp(), with_files = %(purge)s::boolean
-        where id = any(%(ids)s::uuid[]) and begun_at is null and expires_at > clock_timestamp() and not is_final
-        returning task_id
-    ), hurried as (
-        update task t set scheduled_for = now(), updated_at = now() from ended
-        where t.id = ended.task_id and t.outcome is null returning t.job_id
-    )
-    update procrastinate_jobs j set scheduled_at = now() from hurried
-    where j.id = hurried.job_id and j.status = 'todo'
+    update deletion set expires_at = clock_timestamp(), with_files = %(purge)s::boolean
+    where id = any(%(ids)s::uuid[]) and begun_at is null and expires_at > clock_timestamp() and not is_final
+    returning task_id
 """
 _MARK_TABULARS = f"""{_LIVE}
     update tabular t set deleted_at = %(at)s, deletion_id = %(deletion)s

@@ -10,8 +10,7 @@ from lakewarden.authz.ledger import grants as ledger
 from lakewarden.db_transaction import changing
 from lakewarden.errors import WarehouseHasUnfinishedTasks, WarehouseNotEmpty
 from lakewarden.events.change_recording import Change, record
-from lakewarden.prepared_statements import fetch
-from lakewarden.tasks import purge
+from lakewarden.tasks import waiting_purges
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
 from tenants.services import left_locations, warehouse_states
@@ -56,15 +55,9 @@ def _ensure_nothing_dropped(warehouse: Warehouse) -> None:
 
 def ensure_nothing_pending(warehouse: Warehouse) -> None:
     """Raises WarehouseHasUnfinishedTasks while files of dropped tables wait for their removal, or it failed."""
-    found = fetch(_PENDING, [purge.QUEUE, warehouse.location + "/"])[0][0]
+    found = waiting_purges.count_below(warehouse.location)
     if found:
         raise WarehouseHasUnfinishedTasks(
             f"The files of {found} dropped tables or views of the warehouse {warehouse.name!r} are still to be "
             "removed: wait for these tasks, or cancel those that failed"
         )
-
-
-_PENDING = """
-    select count(*) from procrastinate_jobs
-    where queue_name = %s and status in ('todo', 'doing', 'failed') and starts_with(lock, %s)
-"""

@@ -46,6 +46,11 @@ def expire_deletion(deletion_id: str, task_id: str | None = None) -> int:
     return removed
 
 
+def undo_when_cancelled() -> None:
+    """Have what it would have removed restored when a task of the queue is cancelled; called once, at the start."""
+    control.on_cancel(SOFT_DELETION, hold=_hold_tree, undo=_bring_back)
+
+
 def _hold_tree(scope: Scope) -> None:
     """Whoever restores takes the tree's lock before the task's: so does whoever cancels."""
     if scope.warehouse_id is not None:
@@ -56,9 +61,6 @@ def _bring_back(task_id: UUID, context: RequestContext) -> None:
     """Its task is cancelled: nothing else would ever end the deletion."""
     for deletion in Deletion.objects.filter(task_id=task_id):
         undrop.bring_back(deletion, context)
-
-
-control.on_cancel(SOFT_DELETION, hold=_hold_tree, undo=_bring_back)
 
 
 def _remove_all(deletion_id: UUID, run: Attempt) -> int:

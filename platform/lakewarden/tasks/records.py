@@ -5,6 +5,7 @@ The row is what the management API shows; the job (procrastinate's) is what a wo
 gets a new job; its id stays.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -49,6 +50,21 @@ def withdraw(identifier: UUID, *, reason: str) -> None:
     execute(_WITHDRAW, {"id": identifier, "reason": reason})
 
 
+def hurry(identifiers: Collection[UUID]) -> None:
+    """Have those of the tasks that wait run as soon as possible, part of the caller's transaction."""
+    fetch(_LOCK, [list(identifiers)])
+    execute(_HURRY, [list(identifiers)])
+
+
+_LOCK = "select id from task where id = any(%s::uuid[]) and outcome is null order by id for update"
+_HURRY = """
+    with hurried as (
+        update task t set scheduled_for = now(), updated_at = now()
+        where t.id = any(%s::uuid[]) and t.outcome is null returning t.job_id
+    )
+    update procrastinate_jobs j set scheduled_at = now() from hurried
+    where j.id = hurried.job_id and j.status = 'todo'
+"""
 _WITHDRAW = """
     with unqueued as (
         delete from procrastinate_jobs where id = (select job_id from task where id = %(id)s) and status <> 'doing'

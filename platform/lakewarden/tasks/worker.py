@@ -13,9 +13,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from lakewarden import config
 from lakewarden.postgres import limits
 from lakewarden.postgres.bounded import AsyncBounded, begin_async
-
-# importing it is what makes its tasks known to the worker
-from lakewarden.tasks import cleanup, holding  # noqa: F401
+from lakewarden.tasks import holding
 from lakewarden.tasks.held_jobs import HeldJobs
 
 logger = logging.getLogger(__name__)
