@@ -13,8 +13,7 @@ there, or neither. The audit entry of the change has the same type (`action`), o
 for `LAKEWARDEN__EVENTS__RETENTION_DAYS`, and can be read from the table:
 
 ```sql
-select sequence, id, type, project_id, object_type, object_id, actor, request_id, data, created_at
-from outbox_event where sequence > :last_seen order by sequence;
+select * from outbox_event where sequence > :last_seen order by sequence;
 ```
 
 | column | meaning |

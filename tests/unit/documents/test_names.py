@@ -1,0 +1,62 @@
+"""What the documents name is there: commands, make targets, settings, and the versions that were tried."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakewarden.cli import main
+from pipeline.spark.artifacts import artifacts
+from pipeline.spark.jars import CATALOG_JARS
+from tests.servers import trino
+
+ROOT = Path(__file__).parents[3]
+# decisions and the changelog tell of their time
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "adr"),
+]
+ENGINES = (ROOT / "docs" / "how-to" / "engines.md").read_text()
+
+
+def named(pattern: str) -> Iterator[tuple[str, str]]:
+    """Each match's group, with its page."""
+    for page in PAGES:
+        for found in re.finditer(pattern, page.read_text(), re.MULTILINE):
+            yield found[1], page.relative_to(ROOT).as_posix()
+
+
+def test_every_command_exists() -> None:
+    unknown = [each for each in named(r"(?:^|`|bin/)lakewarden ([a-z][a-z-]+)") if each[0] not in main.commands]
+    assert unknown == []
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert [each for each in named(r"(?:^|`)make ([a-z][a-z0-9-]*)") if each[0] not in targets] == []
+
+
+def test_every_setting_exists() -> None:
+    reference = (ROOT / "docs" / "reference" / "configuration.md").read_text()
+    known = {
+        re.sub(r"<ID>", "[A-Z]+", name)
+        for name in re.findall(r"^\| `(LAKEWARDEN__[A-Z0-9_<>a-z]+)` \|", reference, re.MULTILINE)
+    }
+    pattern = re.compile("|".join(known))
+    whole = named(r"\b(LAKEWARDEN__[A-Z0-9_]*[A-Z0-9])(?![\w<…])")
+    assert [each for each in whole if not pattern.fullmatch(each[0])] == []
+
+
+@pytest.mark.parametrize("jar", CATALOG_JARS)
+def test_sparks_jars_are_those_that_the_tests_use(jar: str) -> None:
+    assert artifacts()[jar].coordinates in ENGINES
+
+
+def test_versions_that_were_tried_are_those_that_the_tests_use() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    versions = dict(re.split(r"(?:\[\w+\])?==", each) for group in groups.values() for each in group)
+    assert f"| PyIceberg | {versions['pyiceberg']} | yes" in ENGINES
+    assert f"| Spark | {versions['pyspark']} with" in ENGINES
+    assert f"| Trino | {trino.VERSION} | yes" in ENGINES
