@@ -1,6 +1,6 @@
 """The base of every management endpoint: Django REST framework with our authentication, request ids and errors."""
 
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 from urllib.parse import unquote
 
 from django.http import HttpRequest, HttpResponse
@@ -10,11 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from lakewarden.context import RequestContext
-from lakewarden.database import begin_request, may_be_repeated
+from lakewarden.database import begin_request
 from lakewarden.errors import MethodNotAllowed
-from lakewarden.http.errors import render_error
-from lakewarden.http.request import ApiRequest, request_id
-from lakewarden.http.responses import compress
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.request_life import answered
 from lakewarden.paging import Page
 from management import idempotent_requests
 from management.base_serializers import Body
@@ -25,35 +24,29 @@ B = TypeVar("B", bound=Body)
 DEFAULT_PAGE_SIZE = 100
 
 
-class _BeginAgain(Exception):
-    """Nothing was changed, by no fault of the request's (see `may_be_repeated`): it is begun once more."""
-
-
 class ManagementView(APIView):
     """A subclass has one method for each HTTP method it serves, which reads `self.call` and answers with `Response`.
 
-    A request's life: request id → the path's parts decoded → authentication → the method (parse, `access`, a service
-    verb, render) → errors rendered → compression. Errors of every kind are the same shape as the catalog's. A mutation
-    with an `Idempotency-Key` goes through `idempotent_requests`.
+    A request's life is `request_life`'s, as the catalog's is. A mutation with an `Idempotency-Key` goes through
+    `idempotent_requests`.
     """
 
     # browsers' preflight and DRF's self-description are not served
     http_method_names = ["get", "head", "post", "put", "delete"]
     call: ApiRequest
-    is_repeated = False
+    identifier: str
 
-    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 Django's signature
-        super().setup(request, *args, **kwargs)
-        self.identifier = request_id(request)
+    def dispatch(self, request: HttpRequest, *_: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 Django's signature
+        path = {name: unquote(part) for name, part in kwargs.items()}
+        return answered(request, lambda identifier: self._attempt(request, path, identifier), finish=self._finish)
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 Django's signature
-        decoded = {name: unquote(part) for name, part in kwargs.items()}
-        try:
-            response = super().dispatch(request, *args, **decoded)
-        except _BeginAgain:
-            response = super().dispatch(request, *args, **decoded)
-        response["X-Request-Id"] = self.identifier
-        return response
+    def _attempt(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
+        self.identifier = identifier
+        response = cast("HttpResponse", super().dispatch(request, **path))  # nothing is streamed here
+        return response.render() if isinstance(response, Response) else response
+
+    def _finish(self, response: HttpResponse) -> None:
+        response["Allow"] = ", ".join(self.allowed_methods)  # as DRF says it with every answer
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 DRF's signature
         super().initial(request, *args, **kwargs)
@@ -85,18 +78,8 @@ class ManagementView(APIView):
         # before a method is looked up the caller is authenticated: 401 comes first
         raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed_methods)}")
 
-    def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]  # any HttpResponse will do
-        if not self.is_repeated and may_be_repeated(exc):
-            self.is_repeated = True
-            raise _BeginAgain from exc
-        return render_error(exc, self.identifier)
-
-    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 DRF's signature
-        final = super().finalize_response(request, response, *args, **kwargs)
-        accepted = request.headers.get("accept-encoding", "")
-        if isinstance(final, Response):  # a rendered error is a plain HttpResponse
-            final.add_post_render_callback(lambda rendered: compress(rendered, accepted))
-        return final
+    def handle_exception(self, exc: Exception) -> NoReturn:
+        raise exc  # to `answered`
 
     @property
     def context(self) -> RequestContext:

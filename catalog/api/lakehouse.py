@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import include, path
 
 from catalog import access
@@ -46,11 +46,10 @@ _FAILED = 400
 class Facade(Endpoint):
     """Goes before a catalog endpoint: finds the warehouse for its `prefix`, and renames its errors."""
 
-    def _answered(self, request: HttpRequest, path: dict[str, str], identifier: str, *, again: bool) -> HttpResponse:
-        response = super()._answered(request, path, identifier, again=again)
-        if response.status_code >= _FAILED and again:  # once, whatever the base has begun again
+    def finish(self, response: HttpResponse) -> None:
+        if response.status_code >= _FAILED:
             response.content = _renamed(response.content)
-        return response
+        super().finish(response)
 
     def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
         rest = {name: part for name, part in path.items() if name not in {"project", "warehouse"}}

@@ -1,17 +1,14 @@
-"""Base class of the plain endpoints (Iceberg REST): one request's life, written once."""
+"""Base class of the plain endpoints (Iceberg REST)."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_plus
 
 from django.http import HttpRequest, HttpResponse
 
-from lakewarden.database import begin_request, may_be_repeated
+from lakewarden.database import begin_request
 from lakewarden.errors import MethodNotAllowed
-from lakewarden.http.bridge import MEMORY
-from lakewarden.http.errors import render_error
-from lakewarden.http.request import ApiRequest, request_id
-from lakewarden.http.responses import compress
-from lakewarden.memory import held_by_request
+from lakewarden.http.request import ApiRequest
+from lakewarden.http.request_life import answered
 
 METHODS = ("get", "head", "post", "put", "delete")
 
@@ -19,9 +16,8 @@ METHODS = ("get", "head", "post", "put", "delete")
 class Endpoint:
     """A subclass has one method for each HTTP method it serves: `def get(self, request, *, prefix, …)`.
 
-    A request's life: request id → authentication → the path's parts decoded → the method (parse, `access`, a service
-    verb, render) → errors rendered → compression. Path parts reach the method decoded, one by one, so that a name may
-    hold slashes.
+    A request's life is `request_life`'s. Path parts reach the method decoded, one by one, so that a name may hold
+    slashes.
     """
 
     @classmethod
@@ -34,22 +30,12 @@ class Endpoint:
         return view
 
     def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:
-        identifier = request_id(request)
-        with held_by_request(request.META[MEMORY].caller):
-            response = self._answered(request, path, identifier, again=True)
-            response["X-Request-Id"] = identifier
-            if response.status_code == MethodNotAllowed.status:
-                response["Allow"] = ", ".join(self.allowed())
-            compress(response, request.headers.get("accept-encoding", ""))
-        return response
+        return answered(request, lambda identifier: self._answer(request, path, identifier), finish=self.finish)
 
-    def _answered(self, request: HttpRequest, path: dict[str, str], identifier: str, *, again: bool) -> HttpResponse:
-        try:
-            return self._answer(request, path, identifier)
-        except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
-            if not (again and may_be_repeated(error)):
-                return render_error(error, identifier)
-        return self._answered(request, path, identifier, again=False)
+    def finish(self, response: HttpResponse) -> None:
+        """What an answer still needs, an error's too."""
+        if response.status_code == MethodNotAllowed.status:
+            response["Allow"] = ", ".join(self.allowed())
 
     def _answer(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
         method = getattr(self, (request.method or "").lower(), None)
