@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar, Self
+from itertools import islice
+from typing import Any, ClassVar, Final, Self
 
 from rest_framework import serializers
 
 from lakewarden.errors import BadRequest
+
+_MOST_ENTRIES: Final = 10_000  # of any list; most take less
+_MOST_PROBLEMS: Final = 10  # that are told of one body
 
 
 class Kebab(serializers.Serializer[Any]):
@@ -48,6 +52,8 @@ class Body(Kebab):
     def parse(cls, members: Mapping[str, Any]) -> Self:
         """The validated body. Raises BadRequest that names the first wrong member."""
         given = {name: value for name, value in members.items() if value is not None}
+        for name, value in given.items():
+            _ensure_short(value, name[:80])
         body = cls(data={name: value for name, value in given.items() if name not in cls.not_served})
         for name, value in given.items():
             if name in cls.not_served:
@@ -57,12 +63,25 @@ class Body(Kebab):
                 shown = name[:80]
                 raise BadRequest(f"Invalid request body: unknown member {shown!r}{_hint(shown, body.fields)}")
         if not body.is_valid():
-            raise BadRequest(f"Invalid request body: {'; '.join(_problems(body.errors))}")
+            told = "; ".join(islice(_problems(body.errors), _MOST_PROBLEMS))
+            raise BadRequest(f"Invalid request body: {told}")
         return body
 
     def get(self, field: str, default: Any = None) -> Any:  # noqa: ANN401 whatever the field holds
         """A validated value by its underscored name."""
         return self.validated_data.get(field, default)
+
+
+def _ensure_short(value: object, name: str) -> None:
+    """Each entry of a list costs far more to validate than to send. Raises BadRequest for a list that is too long."""
+    if not isinstance(value, list | dict):
+        return
+    if isinstance(value, list) and len(value) > _MOST_ENTRIES:
+        raise BadRequest(
+            f"Invalid request body: {name} has {len(value)} entries, and at most {_MOST_ENTRIES} are allowed"
+        )
+    for each in value.values() if isinstance(value, dict) else value:
+        _ensure_short(each, name)
 
 
 def _say_choices(field: Any) -> None:  # noqa: ANN401 DRF's fields of every kind

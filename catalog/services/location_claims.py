@@ -216,6 +216,29 @@ class Claim:
 
 
 @dataclass(slots=True, kw_only=True)
+class FileClaim(Claim):
+    """A metadata file that is to be registered, before it is read: only its content says which location around it.
+
+    Refuses a file around which the caller could claim none: its content, and whether it exists, is not theirs to know.
+    """
+
+    def check(self) -> None:
+        found = self._found()
+        self._ask(found)
+        self._judge(found, is_waiting_blocked=False)
+
+    def _is_going(self, each: OccupiedLocation, *, is_waiting_blocked: bool) -> bool:  # noqa: ARG002
+        return each.kind is Kind.PURGE
+
+    def _is_mine(self, found: OccupiedLocation) -> bool:
+        return found.kind is Kind.STAGED and (found.namespace, found.by) == (self.namespace_id, self.by)
+
+    def _returning(self, found: Sequence[OccupiedLocation]) -> list[UUID]:
+        released = (each for each in found if each.kind is Kind.RELEASED)
+        return [each.owner for each in released if each.owner and each.namespace in self._allowed]
+
+
+@dataclass(slots=True, kw_only=True)
 class NamespaceClaim(Claim):
     """A folder chosen for the objects of a new namespace; `lineage` is that of what it lies in.
 
@@ -267,6 +290,21 @@ def in_namespace(namespace: Namespace, location: str, *, context: RequestContext
         by=context.caller.id,
         generated=generated,
         may_take_from=partial(may_modify, context, namespace.warehouse),
+    )
+
+
+def of_files(
+    namespace: Namespace, location: str, *, context: RequestContext, existing: UUID | None, shape: type[Claim] = Claim
+) -> Claim:
+    """Of an object in the namespace whose files are there already; it takes the place of `existing`."""
+    return shape(
+        warehouse=namespace.warehouse,
+        location=location,
+        lineage=namespace.lineage,
+        by=context.caller.id,
+        existing=existing,
+        brings_files=True,
+        may_take_from=partial(may_hand_on, context, namespace.warehouse),
     )
 
 

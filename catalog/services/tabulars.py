@@ -16,7 +16,7 @@ from catalog.models import Namespace, Tabular, occupied_locations
 from catalog.models.tabular import ListedTabular
 from catalog.services import limits, location_claims, locations, metadata_files, pointer
 from catalog.services.deletion.drop import DropOptions, Dropped, begin, told_of
-from catalog.services.location_claims import Claim
+from catalog.services.location_claims import Claim, FileClaim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
@@ -169,16 +169,19 @@ def register(
     if replacing is None:
         check_free(namespace.target, name, kind)
     file = locations.inside(warehouse, metadata_location)
+    claim_of = partial(
+        location_claims.of_files,
+        namespace.target,
+        context=namespace.context,
+        existing=replacing.id if replacing else None,
+    )
+    claim_of(file, shape=FileClaim).check()
     new = read(metadata_files.read(warehouse, file))
     limits.check(new, None)
     new = dataclasses.replace(new, location=locations.inside(warehouse, new.location), file=metadata_location)
     if not locations.lies_in(new.location, file):
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
-    claim = location_claims.in_namespace(namespace.target, new.location, context=namespace.context)
-    claim.brings_files = True
-    claim.may_take_from = partial(location_claims.may_hand_on, namespace.context, warehouse)
-    if replacing is not None:
-        claim.existing = replacing.id
+    claim = claim_of(new.location)
     claim.check()
     return add(
         Creation(

@@ -144,9 +144,16 @@ async def _answer(request: _Request) -> Answer:
     try:
         if not is_small:
             await body.read(memory)
-        return await THREADS.run(asking.key, _bridge.call, request.scope, body.content(), memory)
+        return await THREADS.run(asking.key, _begin, request.scope, body.content(), memory)
     finally:
         memory.release()
+
+
+def _begin(scope: Scope, body: bytes, memory: BodyMemory) -> Answer:
+    """In a thread. While the request waited for it, answers to others that its caller had sent may have piled up."""
+    if _unread.is_any:
+        _unread.ensure_room(memory.caller)
+    return _bridge.call(scope, body, memory)
 
 
 async def _identified(request: _Request) -> Asking:

@@ -68,6 +68,12 @@ class ServerConfig(Section):
         description="Largest body, unpacked, of requests that carry no metadata of a table or view, no transaction and "
         "no metrics report; 413 beyond it.",
     )
+    max_body_values: int = Field(
+        500_000,
+        ge=10_000,
+        description="Most values (numbers, texts, lists, objects) in a request body, counted by its commas; a fifth of "
+        "it in one that carries no metadata of a table or view, and no transaction; 413 beyond it.",
+    )
     max_working_bytes: int = Field(
         512 * 1024 * 1024,
         ge=64 * 1024 * 1024,

@@ -2,12 +2,12 @@
 
 import zlib
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 import zstandard
 from isal import igzip
 
 from lakewarden.errors import BadRequest, PayloadTooLarge
+from lakewarden.remembered import remembered
 
 _WINDOW = 8 * 1024 * 1024  # bytes: what RFC 9659 allows zstd over HTTP to ask for
 _SLICE = 256  # bytes: of them zstd makes 8 MiB at most, before the bound is looked at again
@@ -16,8 +16,7 @@ _MAX_CODINGS = 3
 _MAX_MEMBERS = 100  # gzip members or zstd frames one after another
 
 
-@lru_cache(maxsize=256)
-def weights(accept_encoding: str) -> Mapping[str, float]:
+def _weights(accept_encoding: str) -> Mapping[str, float]:
     """The weight of each coding that a client names; what cannot be read has none."""
     found: dict[str, float] = {}
     for part in accept_encoding.lower().split(","):
@@ -29,6 +28,9 @@ def weights(accept_encoding: str) -> Mapping[str, float]:
             weight = 0.0
         found[coding.strip().removeprefix("x-")] = weight if weight > 0 else 0.0
     return found
+
+
+weights = remembered(_weights, entries=256, longest=200)
 
 
 def weight(accept_encoding: str, coding: str) -> float:

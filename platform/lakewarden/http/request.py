@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from threading import Lock
 from typing import Self, TypeVar
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from lakewarden.errors import BadRequest, PayloadTooLarge
 from lakewarden.http.bridge import MEMORY
 from lakewarden.http.codings import unpacked
 from lakewarden.ids import new_id_text
+from lakewarden.memory import UNCOUNTED, hold
 
 T = TypeVar("T")
 
@@ -23,6 +26,9 @@ CONTEXT = "lakewarden.context"
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:\[\]-]+/[A-Za-z0-9._~/-]*")
+_PLAIN_PART = 5  # of the values that a body may hold, a plain one may hold this part: each is looked at by Python
+_PER_VALUE = 100  # bytes that a small value takes at most when it is decoded
+_DECODING = Lock()
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -59,13 +65,23 @@ class ApiRequest:
     def decode(self, shape: type[T], *, may_be_large: bool = False) -> T:
         """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong.
 
-        Decoding holds up all other threads: only bodies that hold whole documents may be large (PayloadTooLarge).
+        Decoding holds up all other threads: only bodies that hold whole documents may be large (PayloadTooLarge), and
+        such ones are decoded one after another.
         """
-        most = config.current().server.max_plain_body_bytes
-        if len(self.body) > most and not may_be_large:
-            raise PayloadTooLarge(f"The request body has {len(self.body)} bytes; this route takes {most} at most")
+        settings, size = config.current().server, len(self.body)
+        most = settings.max_plain_body_bytes
+        if size > most and not may_be_large:
+            raise PayloadTooLarge(f"The request body has {size} bytes; this route takes {most} at most")
+        values, most = 1 + self.body.count(b","), settings.max_body_values // (1 if may_be_large else _PLAIN_PART)
+        if values > most:
+            raise PayloadTooLarge(
+                f"The request body holds {values} values, by its commas; this route takes {most} at most "
+                "(server.max_body_values)"
+            )
+        hold("body", size + _PER_VALUE * values)
         try:
-            return msgspec.json.decode(self.body or b"null", type=shape)
+            with nullcontext() if size < UNCOUNTED else _DECODING:
+                return msgspec.json.decode(self.body or b"null", type=shape)
         except msgspec.ValidationError as error:
             raise BadRequest(f"Invalid request body: {error}") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,7 +1,6 @@
 """Storage profiles: where a warehouse lies, as the management API writes it (a union tagged by `type`)."""
 
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -9,6 +8,7 @@ from urllib.parse import unquote
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from lakewarden.errors import BadRequest
+from lakewarden.remembered import remembered
 from lakewarden.storage.interface import StorageError
 
 SCHEME = "file://"
@@ -85,8 +85,7 @@ def check_credential(profile: StorageProfile, credential: object) -> None:
         raise BadRequest(f"storage-credential: storage of the type {profile.type!r} has none; leave it out")
 
 
-@lru_cache(maxsize=10_000)
-def local_path(location: str) -> str:
+def _local_path(location: str) -> str:
     """The path of `file:///p`, `file:/p`; clients write both. StorageError for any other URI."""
     path = location.removeprefix("file:").removeprefix("//")
     if not location.startswith("file:") or not path.startswith("/"):
@@ -95,3 +94,6 @@ def local_path(location: str) -> str:
     if ".." in path.split("/") or "\x00" in path or ".." in unquote(path).split("/"):
         raise StorageError(f"{location!r} holds '..' or U+0000")
     return path
+
+
+local_path = remembered(_local_path, entries=10_000, longest=1000)

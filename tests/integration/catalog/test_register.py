@@ -155,9 +155,12 @@ def test_files_that_are_no_table_are_refused(lake: Lake, base: Path, content: by
     assert not Tabular.objects.exists()
 
 
-def test_a_view_file_is_no_table(lake: Lake) -> None:
+def test_a_view_file_is_no_table(lake: Lake, base: Path) -> None:
     told = lake.create_view("report").json()
-    assert register(lake, "again", told["metadata-location"]).error() == (400, "ValidationException")
+    file = base / "t" / "view.metadata.json"
+    file.parent.mkdir()
+    file.write_bytes(local(told["metadata-location"]).read_bytes())
+    assert register(lake, "again", f"file://{file}").error() == (400, "ValidationException")
 
 
 def test_a_folder_is_no_metadata_file(lake: Lake, dropped: Any) -> None:

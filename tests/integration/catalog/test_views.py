@@ -155,6 +155,9 @@ def test_register_brings_a_dropped_view_back(lake: Lake, recorded: Recorded) -> 
 def test_register_refused(lake: Lake, base: Path) -> None:
     told = lake.create_view("report").json()
     table = lake.create_table("orders").json()
+    file = base / "v" / "table.metadata.json"
+    file.parent.mkdir()
+    file.write_bytes(local(table["metadata-location"]).read_bytes())
     route = lake.namespace("sales", "register-view")
     answers = {
         name: lake.client.post(route, {"name": name, "metadata-location": location}).error()
@@ -162,7 +165,7 @@ def test_register_refused(lake: Lake, base: Path) -> None:
             "report": told["metadata-location"],
             "orders": told["metadata-location"],
             "again": told["metadata-location"],
-            "a-table": table["metadata-location"],
+            "a-table": f"file://{file}",
             "missing": f"file://{base}/missing.json",
         }.items()
     }
