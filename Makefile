@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench soak
+.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench hostile soak
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -72,3 +72,6 @@ soak: setup ## A ledger against faults, by default some minutes (ARGS="--operati
 
 bench: setup ## Measure the catalog against a native yardstick (ARGS="--scenario 'load-*' --clients 8")
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+hostile: setup ## What hostile callers cost the others, and how much memory (ARGS="--only 'made-up tokens'")
+	@PYTHONPATH=platform $(BIN)/python -m benchmarks.hostile $(ARGS)

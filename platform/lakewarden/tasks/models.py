@@ -77,6 +77,11 @@ class Task(models.Model):
                 name="task_purge_place",
             ),
             models.Index(fields=["job_id"], condition=Q(outcome__isnull=True), name="task_open"),
+            models.Index(
+                fields=["project_id", "queue_name", "scheduled_for"],
+                condition=Q(outcome__isnull=True),
+                name="task_turn",
+            ),
         ]
 
     def __str__(self) -> str:

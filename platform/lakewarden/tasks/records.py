@@ -72,12 +72,19 @@ _WITHDRAW = """
     update task set outcome = 'CANCELLED', finished_at = now(), updated_at = now(), message = %(reason)s::text
     where id = %(id)s and outcome is null
 """
+# the more of its project wait when a task falls due, the later it comes: who asks for thousands keeps nobody waiting
+_TURN = """(select -count(*)::int from (
+        select from task where project_id = {project} and queue_name = {queue} and outcome is null
+            and scheduled_for <= coalesce({at}, now()) limit 1000) behind)"""
 _JOB = """(procrastinate_defer_jobs_v1(array[row({values})::procrastinate_job_to_defer_v1]))[1] as id"""
+_TURN_OF_NEW = _TURN.format(project="%(project_id)s", queue="%(queue)s", at="%(at)s::timestamptz")
+_TURN_OF_DUE = _TURN.format(project="due.project_id", queue="due.queue_name", at="due.at")
 _ADD = f"""
     with job as (
         select {
     _JOB.format(
-        values="%(queue)s::text, %(name)s::text, 0, %(lock)s::text, null, %(arguments)s::jsonb, %(at)s::timestamptz"
+        values=f"%(queue)s::text, %(name)s::text, {_TURN_OF_NEW}, %(lock)s::text, null, %(arguments)s::jsonb, "
+        "%(at)s::timestamptz"
     )
 }
     )
@@ -90,12 +97,14 @@ _ADD = f"""
 """  # noqa: S608 text of our own
 _DEFER_AGAIN = f"""
     with due as (
-        select id, queue_name, task_name, lock, arguments,
+        select id, project_id, queue_name, task_name, lock, arguments,
                coalesce(resume_at, %(at)s::timestamptz, now() + make_interval(secs => %(after_s)s)) as at
         from task where id = %(id)s
     ),
     job as (
-        select due.at, {_JOB.format(values="due.queue_name, due.task_name, 0, due.lock, null, due.arguments, due.at")}
+        select due.at, {
+    _JOB.format(values=f"due.queue_name, due.task_name, {_TURN_OF_DUE}, due.lock, null, due.arguments, due.at")
+}
         from due
     )
     update task set job_id = job.id, scheduled_for = job.at, resume_at = null, outcome = null, finished_at = null,
