@@ -132,7 +132,7 @@ def _told(
 
 
 def _ensure_ledger_decides() -> None:
-    if config.current().authorization.backend == "allow-all":
+    if config.current().authorization.is_off:
         raise NotSupported(
             "Authorization is off (authorization.backend = allow-all): everybody may do everything, "
             "and no grant is the reason"

@@ -14,11 +14,11 @@ from lakewarden.storage.profiles import StorageProfile
 @cache
 def authorizer() -> Authorizer:
     settings = config.current()
-    if settings.authorization.backend == "openfga":
+    if settings.authorization.by_openfga:
         from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer  # noqa: PLC0415 its SDK takes time to load
 
         return OpenFgaAuthorizer(settings.openfga)
-    if settings.authorization.backend == "allow-all":
+    if settings.authorization.is_off:
         from lakewarden.authz.allow_all import AllowAllAuthorizer  # noqa: PLC0415 it warns when it is built
 
         return AllowAllAuthorizer()

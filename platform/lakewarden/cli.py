@@ -100,7 +100,7 @@ def reconcile(*, dry_run: bool) -> None:
     """
     settings = _django()
     limits.choose(limits.of_work())
-    if settings.authorization.backend != "openfga":
+    if not settings.authorization.by_openfga:
         raise click.ClickException(
             f"The authorization backend is {settings.authorization.backend}, which has no OpenFGA: "
             "set LAKEWARDEN__AUTHORIZATION__BACKEND=openfga"

@@ -55,7 +55,7 @@ def require_current() -> None:
             f"The database is not migrated ({len(missing)} pending, first {missing[0]}): run `lakewarden migrate` first"
         )
     settings = config.current()
-    if settings.authorization.backend == "openfga":
+    if settings.authorization.by_openfga:
         from lakewarden.authz.openfga import store  # noqa: PLC0415 its SDK takes time to load
 
         if problem := store.problem(settings.openfga):
@@ -99,7 +99,7 @@ def _refuse_wrong_pooler() -> None:
 def migrate_authorization() -> list[str]:
     """Bring OpenFGA's store and model to this version; returns what was done. Raises DatabaseNotReady."""
     settings = config.current()
-    if settings.authorization.backend != "openfga":
+    if not settings.authorization.by_openfga:
         return []
     from lakewarden.authz.openfga import store  # noqa: PLC0415 its SDK takes time to load
 

@@ -76,7 +76,7 @@ PROCRASTINATE_IMPORT_PATHS = [
     "catalog.services.deletion.expire",
     "catalog.services.periodic_tasks",
 ]
-if _config.authorization.backend == "openfga":
+if _config.authorization.by_openfga:
     PROCRASTINATE_IMPORT_PATHS.append("lakewarden.tasks.authorization_changes")
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],

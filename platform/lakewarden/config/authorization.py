@@ -12,6 +12,15 @@ class AuthorizationConfig(Section):
         "database", description="Who decides what a caller may do; `openfga` needs `openfga.api_url`."
     )
 
+    # nothing else compares the name: a test reads all code for it
+    @property
+    def by_openfga(self) -> bool:
+        return self.backend == "openfga"
+
+    @property
+    def is_off(self) -> bool:
+        return self.backend == "allow-all"
+
 
 class OpenFgaConfig(Section):
     """The OpenFGA server that decides when `authorization.backend` is `openfga`."""

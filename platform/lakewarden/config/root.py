@@ -58,7 +58,7 @@ class Config(Section):
                 raise ValueError(
                     f"openid provider id {provider!r} is taken by {RESERVED_PROVIDERS[provider]}: choose another one"
                 )
-        if self.authorization.backend == "openfga" and self.openfga.api_url is None:
+        if self.authorization.by_openfga and self.openfga.api_url is None:
             raise ValueError("authorization.backend is 'openfga', but openfga.api_url is missing: set its address")
         for root in self.storage.local_roots:
             if not root.is_absolute():

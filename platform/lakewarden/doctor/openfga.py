@@ -13,7 +13,7 @@ _STALE_AFTER = 1000
 
 
 def examine(settings: Config) -> Iterator[Finding]:
-    if settings.authorization.backend != "openfga" or settings.database.url is None:
+    if not settings.authorization.by_openfga or settings.database.url is None:
         return
     try:
         row, waiting = _known(settings)

@@ -39,14 +39,13 @@ def _mode(settings: Config) -> Finding:
 
 
 def _authorization(settings: Config) -> Finding:
-    backend = settings.authorization.backend
-    if backend == "allow-all":
+    if settings.authorization.is_off:
         return warn(
             "authorization",
             "is switched off (allow-all): whoever has a valid token may do everything",
             fix="unset LAKEWARDEN__AUTHORIZATION__BACKEND, or set it to database",
         )
-    return ok("authorization", "is decided by " + ("OpenFGA" if backend == "openfga" else "the database"))
+    return ok("authorization", "is decided by " + ("OpenFGA" if settings.authorization.by_openfga else "the database"))
 
 
 def _base_uri(address: str) -> Finding:

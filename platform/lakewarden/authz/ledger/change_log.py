@@ -25,7 +25,7 @@ _followers: list[Callable[[], object]] = []
 
 def are_logged() -> bool:
     """Whether some backend follows the log."""
-    return config.current().authorization.backend == "openfga"
+    return config.current().authorization.by_openfga
 
 
 def stop_following() -> None:
