@@ -162,11 +162,11 @@ def dropped_tabular_in(
     error = NoSuchTable if kind == Tabular.Kind.TABLE else NoSuchView
     missing = error(f"There is no dropped {kind} {tabular_id} that could be restored")
     place = _ids(warehouse_id, tabular_id)
-    rows = Tabular.objects.filter(deletion__isnull=False, kind=kind)
+    rows = Tabular.everything.filter(deletion__isnull=False, kind=kind)
     rows = rows.placed().select_related("deletion")
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
-        _note_foreign(context, Tabular.objects.filter(kind=kind), place, str(kind), action)
+        _note_foreign(context, Tabular.everything.filter(kind=kind), place, str(kind), action)
         raise missing
     return tenants_access.granted(
         context,
@@ -188,7 +188,7 @@ def may_see(context: RequestContext, tabular: Tabular) -> bool:
 def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
     """A table or view whose metadata the caller may see, by the id that is never reused."""
     missing = NoSuchTable(f"Table does not exist: {identifier}")
-    found = Tabular.objects.live().placed().filter(id=identifier).first()
+    found = Tabular.objects.placed().filter(id=identifier).first()
     if found is None:
         raise missing
     action = TableAction.GET_METADATA if found.kind == Tabular.Kind.TABLE else ViewAction.GET_METADATA
@@ -230,10 +230,10 @@ def _tabular_in(
     action: TableAction | ViewAction,
     missing: LakewardenError,
 ) -> Granted[Tabular]:
-    rows = Tabular.objects.live().placed().filter(kind=kind)
+    rows = Tabular.objects.placed().filter(kind=kind)
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
-        _note_foreign(context, Tabular.objects.live().filter(kind=kind), place, str(kind), action)
+        _note_foreign(context, Tabular.objects.filter(kind=kind), place, str(kind), action)
         raise missing
     return tenants_access.granted(
         context,

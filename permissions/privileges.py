@@ -220,7 +220,7 @@ def _namespace_rows(asked: list[Asked]) -> Iterator[tuple[Asked, Namespace]]:
 
 
 def _tabulars(asked: list[Asked]) -> _Pairs:
-    rows = Tabular.objects.live()
+    rows = Tabular.objects.all()
     by_id = _of_ids(rows.placed(), (each.id for each in asked if not each.path))
     above = dict(_namespace_rows([each for each in asked if each.path]))
     keys: dict[UUID, set[str]] = defaultdict(set)

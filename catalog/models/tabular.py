@@ -35,9 +35,6 @@ class ListedTabular(NamedTuple):
 
 
 class TabularQuerySet(models.QuerySet["Tabular"]):
-    def live(self) -> "TabularQuerySet":
-        return self.filter(deleted_at__isnull=True)
-
     def placed(self) -> "TabularQuerySet":
         """Rows for a decision: with namespace, warehouse and project, and without what may be large."""
         return self.select_related("namespace__warehouse__project").defer("namespace__properties")
@@ -111,6 +108,14 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         execute(_ADD, [*row, *place, document.content, document.crc, document.length])
 
 
+TabularManager = models.Manager.from_queryset(TabularQuerySet)
+
+
+class LiveTabulars(TabularManager["Tabular"]):
+    def get_queryset(self) -> TabularQuerySet:
+        return TabularQuerySet(self.model, using=self._db).filter(deleted_at__isnull=True)
+
+
 class Tabular(models.Model):
     class Kind(models.TextChoices):
         TABLE = "table"
@@ -132,7 +137,9 @@ class Tabular(models.Model):
     deleted_at = models.DateTimeField(null=True)
     deletion = models.ForeignKey(Deletion, on_delete=models.PROTECT, null=True, db_index=False)
 
-    objects = TabularQuerySet.as_manager()
+    objects = LiveTabulars()
+    everything = TabularQuerySet.as_manager()
+    """With those that are dropped and can be restored."""
 
     class Meta:
         db_table = "tabular"

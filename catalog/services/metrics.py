@@ -60,7 +60,7 @@ def table_id(warehouse: Granted[Warehouse], name: str) -> UUID:
         asked = UUID(name)
     except ValueError:
         raise missing from None
-    tables = Tabular.objects.live().filter(warehouse=warehouse.target, kind=Tabular.Kind.TABLE)
+    tables = Tabular.objects.filter(warehouse=warehouse.target, kind=Tabular.Kind.TABLE)
     found: list[UUID] = list(tables.filter(Q(id=asked) | Q(uuid=asked)).values_list("id", flat=True))
     if not found:
         raise missing

@@ -217,7 +217,7 @@ def _read(known: Tabular, *, lock: bool) -> Stored:
 
 def lock_row(tabular: Tabular) -> None:
     """Wait for whoever changes it. The row alone: a join would give its newest version with an older document."""
-    list(Tabular.objects.select_for_update().filter(id=tabular.id).values_list("id"))
+    list(Tabular.everything.select_for_update().filter(id=tabular.id).values_list("id"))
 
 
 def gone(tabular: Tabular) -> LakewardenError:

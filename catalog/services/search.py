@@ -116,7 +116,7 @@ def _visible(granted: Granted[Warehouse], tabulars: Sequence[Tabular]) -> list[T
 
 
 def _of_id(warehouse: Warehouse, identifier: UUID) -> list[Tabular]:
-    rows = Tabular.objects.live().placed().filter(warehouse=warehouse)
+    rows = Tabular.objects.placed().filter(warehouse=warehouse)
     found = list(rows.filter(id=identifier))
     if found or not Namespace.objects.filter(id=identifier, warehouse=warehouse).exists():
         return found
@@ -124,7 +124,7 @@ def _of_id(warehouse: Warehouse, identifier: UUID) -> list[Tabular]:
 
 
 def _rows(identifiers: Sequence[UUID]) -> dict[UUID, Tabular]:
-    return Tabular.objects.live().placed().in_bulk(identifiers)
+    return Tabular.objects.placed().in_bulk(identifiers)
 
 
 def _escaped(text: str) -> str:

@@ -212,17 +212,17 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     if target.id != tabular.namespace_id:
         _ensure_nobody_gains(granted, destination)
         ensure_room(target)
-    found = Tabular.objects.live().filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
+    found = Tabular.objects.filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
     if found is not None:
         raise _rename_refused(str(tabular), target, name, found=found.kind)
     before = str(tabular)
     try:
         with changing():
             hold_place(target)
-            changed = (
-                Tabular.objects.live()
-                .filter(id=tabular.id, namespace_id=tabular.namespace_id)  # where the caller's right was found
-                .update(namespace=target, name=name, name_key=match_key(name), updated_at=timezone.now())
+            # only while it is where the caller's right was found
+            found_there = Tabular.objects.filter(id=tabular.id, namespace_id=tabular.namespace_id)
+            changed = found_there.update(
+                namespace=target, name=name, name_key=match_key(name), updated_at=timezone.now()
             )
             if not changed:
                 raise gone(tabular)
@@ -293,7 +293,7 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
     pointer.lock_row(tabular)  # before its document, as a commit does
     ensure_unprotected(tabular)
     dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
-    if not Tabular.objects.live().filter(id=tabular.id).exists():
+    if not Tabular.objects.filter(id=tabular.id).exists():
         raise gone(tabular)
     by = granted.context.caller.id
     deletion = begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
@@ -336,7 +336,7 @@ def _remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
         ensure_unprotected(tabular)
     owned_by = ledger.owners_of([str(tabular.id)])
     places = [each.location for each in occupied_locations.release([tabular.id], owned_by=owned_by)]
-    removed, _ = Tabular.objects.live().filter(id=tabular.id).delete()
+    removed, _ = Tabular.objects.filter(id=tabular.id).delete()
     return removed > 0, places
 
 

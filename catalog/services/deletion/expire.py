@@ -118,7 +118,7 @@ def _remove_batch(deletion_id: UUID, context: RequestContext) -> int:
 
 def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     found = list(
-        Tabular.objects.filter(deletion=deletion)
+        Tabular.everything.filter(deletion=deletion)
         .select_related("namespace")
         .order_by("id")
         .only("id", "kind", "name", "location", "namespace__path", "namespace__properties")[:BATCH]
@@ -133,7 +133,7 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
             for location in locations.outermost(each.location for each in places if each.owner == tabular.id):
                 _request_purge(tabular, location, deletion)
     _record(_EXPIRED_TABULARS, ids, deletion, context)
-    Tabular.objects.filter(id__in=ids).delete()
+    Tabular.everything.filter(id__in=ids).delete()
     for kind in Tabular.Kind:
         ledger.forget_objects(ObjectType(kind), [str(each.id) for each in found if each.kind == kind])
     return len(ids)

@@ -58,7 +58,7 @@ def bring_back(deletion: Deletion, context: RequestContext) -> None:
         namespace = Namespace.everything.get(id=locked.object_id)
         _restore_namespace(namespace, open_ones, context)
     else:
-        _restore_tabular(Tabular.objects.get(id=locked.object_id), open_ones, context)
+        _restore_tabular(Tabular.everything.get(id=locked.object_id), open_ones, context)
 
 
 def _lock(identifiers: Sequence[UUID | None]) -> dict[UUID | None, Deletion]:
@@ -106,7 +106,7 @@ def _restore_namespace(known: Namespace, open_ones: dict[UUID | None, Deletion],
 
 def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], context: RequestContext) -> UUID:
     deletion = open_ones.get(known.deletion_id)
-    rows = Tabular.objects.select_related("namespace")
+    rows = Tabular.everything.select_related("namespace")
     tabular = rows.filter(id=known.id, deletion=deletion).first() if deletion else None
     if deletion is None or tabular is None:
         raise _not_there(known)

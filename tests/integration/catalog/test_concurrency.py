@@ -109,7 +109,7 @@ def test_one_of_many_creators_of_a_name_wins(lake: Lake, base: Path) -> None:
     calls: list[Callable[[], Answer]] = [lambda: lake.create_table("orders"), lambda: lake.create_view("Orders")] * 3
     answers = at_once([*calls, lambda: commit_staged(lake, "ORDERS", staged)])
     assert Counter(answer.status for answer in answers) == {200: 1, 409: 6}
-    assert Tabular.objects.count() == TabularDocument.objects.count() == 1
+    assert Tabular.everything.count() == TabularDocument.objects.count() == 1
     assert list(base.rglob("*.metadata.json")) == [local(Tabular.objects.get().metadata_location)]
 
 
@@ -124,7 +124,7 @@ def test_one_of_many_creators_at_a_location_wins(lake: Lake, base: Path) -> None
     # who comes late finds the winner's table (409) or, before that is there, its first file (400)
     statuses = Counter(answer.status for answer in answers)
     assert (statuses[200], statuses[400] + statuses[409]) == (1, 5)
-    assert Tabular.objects.count() == 1
+    assert Tabular.everything.count() == 1
 
 
 def test_one_of_many_namespaces_of_a_name_wins(lake: Lake) -> None:
@@ -161,4 +161,4 @@ def test_drops_renames_and_commits_of_one_table_end_in_order(lake: Lake) -> None
         assert [dropped.status, renamed.status].count(204) >= 1
         for name in ("orders", "moved"):
             lake.client.delete(lake.table(name))
-        assert not Tabular.objects.exists()
+        assert not Tabular.everything.exists()

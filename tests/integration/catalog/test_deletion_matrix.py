@@ -87,7 +87,7 @@ def purges() -> str | None:
 
 
 def check(left: Left, *, files: Any, dropped: str, recorded: list[str]) -> None:
-    tabular = Tabular.objects.filter(name="orders").first()
+    tabular = Tabular.everything.filter(name="orders").first()
     assert (tabular is not None and tabular.deleted_at is None) == left.live
     assert (tabular is not None and tabular.deleted_at is not None) == left.kept
     assert purges() == left.purges

@@ -38,7 +38,7 @@ def filled(lake: Lake) -> Lake:
 
 def state(base: Path) -> tuple[Any, ...]:
     """Every row and every file."""
-    return list(Tabular.objects.order_by("id").values()), sorted(base.rglob("*.*"))
+    return list(Tabular.everything.order_by("id").values()), sorted(base.rglob("*.*"))
 
 
 @each_change

@@ -152,7 +152,7 @@ def test_files_that_are_no_table_are_refused(lake: Lake, base: Path, content: by
     answer = register(lake, "again", f"file://{file}")
     assert answer.error() == (400, "ValidationException")
     assert words in answer.message()
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
 
 
 def test_a_view_file_is_no_table(lake: Lake, base: Path) -> None:

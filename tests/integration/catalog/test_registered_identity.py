@@ -101,4 +101,4 @@ def test_register_view_needs_the_right_to_create_views(lake: Lake, files: dict[s
     grant("writer", "modify")
     assert register(lake.as_user("writer"), "register-view", files["register-view"]).error()[0] == 403
     assert register(lake.as_user("stranger"), "register-view", files["register-view"]).error()[0] == 404
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()

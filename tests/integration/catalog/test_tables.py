@@ -133,7 +133,7 @@ def test_table_names_are_unique_without_case_across_tables_and_views(lake: Lake,
 @pytest.mark.parametrize("name", ["", "a\x00", "a\nb", "x" * 256])
 def test_table_names_that_cannot_be_are_refused(lake: Lake, name: str) -> None:
     assert lake.create_table(name).error() == (400, "IllegalArgumentException")
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
 
 
 def test_create_in_a_missing_namespace(lake: Lake) -> None:
@@ -145,7 +145,7 @@ def test_create_in_a_missing_namespace(lake: Lake) -> None:
 def test_staged_create_stores_nothing_until_its_commit(lake: Lake, base: Path, recorded: Recorded) -> None:
     staged = lake.create_table("orders", stage_create=True, properties={"a": "b"}).json()
     assert "metadata-location" not in staged
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
     assert lake.client.head(lake.table("orders")).status == 404
     assert recorded() == []
     assert list(base.rglob("*.json")) == []
@@ -210,7 +210,7 @@ def test_drop_without_purge_forgets_the_table_and_keeps_its_files(lake: Lake, re
     assert file.exists()
     assert lake.client.get(lake.table("orders")).error() == (404, "NoSuchTableException")
     assert lake.client.delete(lake.table("orders")).error() == (404, "NoSuchTableException")
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
     assert not TabularDocument.objects.exists()
     assert not Grant.objects.filter(object_type="table").exists()
     assert not ProcrastinateJob.objects.exists()

@@ -34,7 +34,7 @@ def test_unregister_answers_with_the_last_state_and_keeps_the_files(lake: Lake, 
 
     assert told == {name: before[name] for name in ("metadata-location", "metadata")}
     assert sorted(base.rglob("*.json")) == files
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
     assert not GrantRow.objects.filter(object_type="table").exists()
     assert not ProcrastinateJob.objects.exists()
     assert recorded() == ["createTable", "updateTable", "unregisterTable"]
@@ -76,7 +76,7 @@ def test_a_view_is_no_table_to_unregister(lake: Lake) -> None:
 def test_a_table_whose_metadata_file_is_gone_stays(lake: Lake) -> None:
     local(lake.create_table("orders").json()["metadata-location"]).unlink()
     assert unregister(lake, "orders").error() == (404, "NotFoundException")
-    assert Tabular.objects.count() == 1
+    assert Tabular.everything.count() == 1
 
 
 def test_unregister_needs_the_right_to_drop_by_force(lake: Lake, grant: Grant) -> None:

@@ -38,10 +38,10 @@ def hidden(world: World) -> set[str]:
     values = world.a.values
     place = {"warehouse_id": values["warehouse"]}
     ids = {str(each) for each in Namespace.everything.filter(**place).values_list("id", flat=True)}
-    for rows in (Tabular.objects.filter(**place), Deletion.objects.filter(**place)):
+    for rows in (Tabular.everything.filter(**place), Deletion.objects.filter(**place)):
         ids |= {str(each) for each in rows.values_list("id", flat=True)}
     ids |= {values["task"], values["project_task"]}
-    locations = set(Tabular.objects.filter(**place).values_list("location", flat=True))
+    locations = set(Tabular.everything.filter(**place).values_list("location", flat=True))
     return (ids | locations | NAMES) - {values[name] for name in ("namespace_id", "table_id", "location")}
 
 

@@ -123,7 +123,7 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
     with transaction.atomic():
         cleanup.request(project_id)
     shelved = _shelved(owner, warehouse)
-    table, view = (Tabular.objects.live().get(warehouse_id=warehouse, kind=kind) for kind in ("table", "view"))
+    table, view = (Tabular.objects.get(warehouse_id=warehouse, kind=kind) for kind in ("table", "view"))
     role = _role(project_id, "readers")
     members.add(role.principal, [PrincipalId(f"oidc~{letter}-member")], project_id=project_id, added_by=ADMIN)
     for privilege in (Privilege.CREATE, Privilege.MODIFY):
@@ -164,7 +164,7 @@ def _shelved(owner: AsgiClient, warehouse: str) -> str:
     _ok(owner.post(f"/catalog/v1/{warehouse}/{tables}", {"name": "shelved", "schema": SCHEMA}))
     _ok(owner.delete(f"/catalog/v1/{warehouse}/{tables}/shelved"))
     _ok(owner.post(profile, {"delete-profile": {"type": "hard"}}))
-    return str(Tabular.objects.get(warehouse_id=warehouse, name="shelved").id)
+    return str(Tabular.everything.get(warehouse_id=warehouse, name="shelved").id)
 
 
 def _task(owner: AsgiClient, place: str, queue: str) -> str:
@@ -213,7 +213,7 @@ def _give(chain: list[ObjectRef], principal: str, privilege: Privilege) -> None:
 
 
 def _ids_of_a(model: type[Namespace] | type[Tabular], a: Tenant) -> set[str]:
-    rows = model.objects.filter(warehouse__project_id=a.values["project"])
+    rows = model.everything.filter(warehouse__project_id=a.values["project"])
     return {str(row.pk) for row in rows}
 
 

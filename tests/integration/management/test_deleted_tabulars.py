@@ -50,7 +50,7 @@ def listed(lake: Lake, query: str = "", *, caller: AsgiClient | None = None) -> 
 
 def drop(lake: Lake, name: str = "orders", **query: str) -> str:
     """Drop a table; returns its id."""
-    identifier = str(Tabular.objects.live().get(name=name).id)
+    identifier = str(Tabular.objects.get(name=name).id)
     assert lake.client.delete(lake.table(name, **query)).status == 204
     return identifier
 
@@ -241,7 +241,7 @@ def test_expiry_removes_rows_rights_and_files(lake: Lake, admin: AsgiClient) -> 
     assert [each["time-left-seconds"] for each in listed(lake)] == [0]
     assert undrop(lake, identifier).error() == (409, "ConflictException")
     assert expire() == 1
-    assert not Tabular.objects.filter(id=identifier).exists()
+    assert not Tabular.everything.filter(id=identifier).exists()
     assert not TabularDocument.objects.filter(tabular_id=identifier).exists()
     assert not Grant.objects.filter(object_id=identifier).exists()
     assert not Deletion.objects.exists()
@@ -288,7 +288,7 @@ def test_an_expiry_that_was_killed_is_run_again_to_the_same_end(lake: Lake, monk
         patch.setattr("catalog.services.deletion.expire.record_rows", killed)
         with pytest.raises(RuntimeError, match="killed"):
             expire_deletion(**job.args)
-    assert Tabular.objects.filter(name="orders").exists()
+    assert Tabular.everything.filter(name="orders").exists()
     assert not ProcrastinateJob.objects.filter(queue_name="tabular_purge").exists()
     assert expire_deletion(**job.args) == 1
     assert ProcrastinateJob.objects.filter(queue_name="tabular_purge").count() == 1
@@ -325,7 +325,7 @@ def test_force_needs_its_own_right_and_drops_for_good(lake: Lake, admin: AsgiCli
     assert "force_drop on this table needs the privilege manage_grants or ownership and modify" in refused.message()
     assert admin.delete(lake.table("orders", force="true")).status == 204
     assert listed(lake) == []
-    assert not Tabular.objects.filter(id=identifier).exists()
+    assert not Tabular.everything.filter(id=identifier).exists()
     assert AuditEntry.objects.get(action="dropTable").details["force"] is True
 
 
@@ -344,7 +344,7 @@ def test_the_list_of_a_namespace(lake: Lake) -> None:
     drop(lake)
     lake.create_namespace("other")
     sales = listed(lake)[0]
-    namespace = Tabular.objects.get(id=sales["id"]).namespace_id
+    namespace = Tabular.everything.get(id=sales["id"]).namespace_id
     assert len(listed(lake, f"?namespaceId={namespace}")) == 1
     assert listed(lake, f"?namespaceId={MISSING}") == []
     answer = lake.client.get(route(lake, "deleted-tabulars?namespaceId=sales"))
@@ -354,7 +354,7 @@ def test_the_list_of_a_namespace(lake: Lake) -> None:
 def give_on(kind: str, identifier: str, name: str, privilege: Privilege) -> None:
     from catalog.access import namespace_chain, tabular_chain  # noqa: PLC0415 two of many names
 
-    tabular = Tabular.objects.select_related("namespace__warehouse__project").get(id=identifier)
+    tabular = Tabular.everything.select_related("namespace__warehouse__project").get(id=identifier)
     chain = tabular_chain(tabular) if kind == "table" else namespace_chain(tabular.namespace)
     ledger.give(chain, [(PrincipalId(f"oidc~{name}"), privilege)], granted_by=PrincipalId("oidc~admin"))
     projects.bump_epoch(tabular.namespace.warehouse.project_id)
@@ -370,7 +370,7 @@ def test_who_has_a_right_on_some_objects_sees_those(lake: Lake, kind: str) -> No
     reader = lake.client.as_user("reader")
     assert [each["name"] for each in listed(lake, caller=reader)] == ["orders"]
     assert undrop(lake, identifier, caller=reader).error() == (403, "ForbiddenException")
-    secret = str(Tabular.objects.get(name="secret").id)
+    secret = str(Tabular.everything.get(name="secret").id)
     hidden, missing = undrop(lake, secret, caller=reader), undrop(lake, MISSING, caller=reader)
     assert hidden.error() == missing.error() == (404, "NoSuchTableException")
     assert hidden.message().replace(secret, "?") == missing.message().replace(MISSING, "?")

@@ -70,7 +70,7 @@ def test_a_protected_table_is_not_unregistered_or_replaced(lake: Lake, admin: As
     metadata = lake.load("orders")["metadata-location"]
     body = {"name": "orders", "metadata-location": metadata, "overwrite": True}
     assert admin.post(lake.namespace("sales", "register"), body).error() == (409, "ProtectedException")
-    assert Tabular.objects.filter(name="orders").count() == 1
+    assert Tabular.everything.filter(name="orders").count() == 1
 
 
 def test_a_protected_table_is_written_renamed_and_moved_with_its_namespace(lake: Lake, admin: AsgiClient) -> None:
@@ -103,7 +103,7 @@ def test_what_is_of_another_kind_or_elsewhere_is_missing(lake: Lake, admin: Asgi
         expected = error or f"NoSuch{kind.capitalize()}Exception"
         assert admin.post(path, {"protected": True}).error() == (404, expected), path
         assert admin.get(path).status == 404
-    assert not Tabular.objects.filter(protection__isnull=False).exists()
+    assert not Tabular.everything.filter(protection__isnull=False).exists()
 
 
 @pytest.mark.parametrize("name", ["orders", "recent"])

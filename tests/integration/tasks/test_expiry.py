@@ -55,23 +55,23 @@ def test_a_tree_whose_worker_was_killed_between_two_batches_cannot_be_restored(
 ) -> None:
     log = tmp_path / "worker.log"
     sales = Namespace.everything.get()
-    last = Tabular.objects.order_by("-id").values_list("id", flat=True)[0]
+    last = Tabular.everything.order_by("-id").values_list("id", flat=True)[0]
     with worker(log) as child:
         with transaction.atomic():
-            Tabular.objects.select_for_update().get(id=last)
-            wait_for(lambda: Tabular.objects.count() < many, what="the first batch", log=log)
+            Tabular.everything.select_for_update().get(id=last)
+            wait_for(lambda: Tabular.everything.count() < many, what="the first batch", log=log)
             child.kill()
             child.wait(10)
-        left = Tabular.objects.count()
+        left = Tabular.everything.count()
     assert left == many - expire.BATCH
     body = {"targets": [{"type": "namespace", "id": str(sales.id)}]}
     undropped = f"/management/v1/warehouse/{lake.warehouse_id}/deleted-tabulars/undrop"
     assert admin.post(undropped, body).error() == (409, "ConflictException")
-    assert Tabular.objects.live().count() == 0
+    assert Tabular.objects.count() == 0
     give_back()
     with worker(log):
         wait_for(lambda: not Deletion.objects.exists(), what="the expiry", log=log)
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
     assert not Namespace.everything.exists()
 
 
@@ -98,7 +98,7 @@ def test_an_expired_tree_goes_with_its_files_whenever_workers_are_killed(
     with worker(log):
         wait_for(lambda: not Namespace.everything.exists(), what="the expiry", log=log)
         wait_for(lambda: not any(files for _, _, files in os.walk(place)), what="the purges", log=log)
-    assert not Tabular.objects.exists()
+    assert not Tabular.everything.exists()
     assert not Deletion.objects.exists()
     with connection.cursor() as cursor:
         cursor.execute("select count(*), count(distinct entity_id) from task where queue_name = 'tabular_purge'")
