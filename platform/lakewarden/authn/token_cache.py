@@ -1,8 +1,9 @@
 """A bounded memory of tokens, so that a known one costs a hash and a lookup; for the modules of authn."""
 
 import threading
-from collections import OrderedDict
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 T = TypeVar("T")
 
@@ -11,23 +12,16 @@ class TokenCache(Generic[T]):
     """Least-recently-used map from sha256(token) to what is known of it. Thread-safe."""
 
     def __init__(self, *, capacity: int) -> None:
-        self._capacity = capacity
-        self._entries: OrderedDict[bytes, T] = OrderedDict()
+        self._entries: LRUCache[bytes, T] = LRUCache(capacity)
         self._lock = threading.Lock()
 
     def find(self, digest: bytes) -> T | None:
         with self._lock:
-            entry = self._entries.get(digest)
-            if entry is not None:
-                self._entries.move_to_end(digest)
-            return entry
+            return self._entries.get(digest)
 
     def put(self, digest: bytes, entry: T) -> None:
         with self._lock:
             self._entries[digest] = entry
-            self._entries.move_to_end(digest)
-            if len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
 
     def discard(self, digest: bytes) -> None:
         with self._lock:
