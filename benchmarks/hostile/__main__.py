@@ -16,7 +16,7 @@ from benchmarks.hostile.attacks import ATTACKS, Scene, run
 from benchmarks.hostile.memory import forget_peak, peak_mib
 from benchmarks.hostile.others import Waits, measure
 from standalone.signals import interrupting
-from tests.integration.authn.conftest import run_issuer
+from tests.servers.issuer import run_issuer
 from tests.integration.replicas.pair import SCHEMA, Lake, Pair, Person, add_clients, started
 
 _ABOUT = """

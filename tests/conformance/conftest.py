@@ -5,10 +5,8 @@
 """
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import count
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -18,30 +16,12 @@ from pyspark.sql import SparkSession
 
 from pipeline.spark import catalogs
 from pipeline.spark.session import session
+from tests.conformance.sql import Sql
 from tests.servers.lakewarden_server import DevServer, start_dev
 from tests.servers.trino import TrinoServer
 from tests.servers.trino import start as start_trino
 
 _numbers = count(1)
-
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Sql:
-    """An engine as a test speaks to it: `{ns}` of a statement is the test's namespace, `{name}` a value given by name."""
-
-    execute: Callable[[str], list[Row]]
-    namespace: str
-
-    def __call__(self, statement: str, **values: object) -> list[Row]:
-        for name, value in {**values, "ns": f"lake.{self.namespace}", "namespace": self.namespace}.items():
-            statement = statement.replace("{" + name + "}", str(value))
-        return self.execute(statement)
-
-    def mapping(self, statement: str) -> dict[str, Any]:
-        """The first column of each row to the second."""
-        return {row[0]: row[1] for row in self(statement)}
 
 
 def pytest_configure(config: pytest.Config) -> None:

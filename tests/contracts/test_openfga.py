@@ -22,7 +22,7 @@ from lakewarden.authz.openfga.client import OpenFga
 from lakewarden.config import OpenFgaConfig
 from lakewarden.context import Caller, PrincipalId, RequestContext, role_principal
 from lakewarden.errors import Unavailable
-from tests.contracts.conftest import PATIENT, configured
+from tests.contracts.openfga_decides import PATIENT, configured
 from tests.contracts.world import (
     ADMIN,
     ALICE,

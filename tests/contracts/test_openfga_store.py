@@ -25,7 +25,7 @@ from lakewarden.doctor import openfga as doctor
 from lakewarden.doctor.findings import State
 from lakewarden.errors import Unavailable
 from lakewarden.schema_version import DatabaseNotReady
-from tests.contracts.conftest import PATIENT, configured
+from tests.contracts.openfga_decides import PATIENT, configured
 from tests.contracts.world import (
     ADMIN,
     ALICE,

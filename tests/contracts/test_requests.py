@@ -12,7 +12,7 @@ from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.config import OpenFgaConfig
 from lakewarden.tasks.authorization_changes import apply_authorization_changes
 from tenants.models import Warehouse
-from tests.contracts.conftest import PATIENT, configured
+from tests.contracts.openfga_decides import PATIENT, configured
 from tests.installation import admin, admin_context, client, grant, stranger, warehouse
 from tests.servers import openfga as servers
 from tests.servers.asgi_client import Answer, AsgiClient

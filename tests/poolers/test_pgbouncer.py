@@ -13,9 +13,9 @@ import pytest
 from lakewarden.config import read
 from lakewarden.doctor import database as doctor
 from lakewarden.doctor.findings import State
-from tests.integration.authn.conftest import run_issuer
 from tests.integration.replicas.exchange import Answer, Call
 from tests.integration.replicas.pair import SCHEMA, Lake, Pair, add_clients, started
+from tests.servers.issuer import run_issuer
 from tests.servers.lakewarden_serve import LakewardenFailed, prepared
 from tests.servers.pgbouncer import Mode, PgBouncer, pgbouncer
 

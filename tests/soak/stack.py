@@ -22,8 +22,8 @@ from standalone.issuer.clients import Client, Clients
 from standalone.issuer.state import StateDir
 from standalone.postgres import EmbeddedPostgres
 from standalone.process import ManagedProcess
-from tests.integration.authn.conftest import run_issuer
 from tests.integration.replicas.pair import Person, signed_in_as
+from tests.servers.issuer import run_issuer
 from tests.servers.lakewarden_serve import LakewardenServer
 
 PEOPLE = 4

@@ -39,6 +39,7 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/http/health.py": "asks whether the database answers",
     "platform/lakewarden/http/recorder.py": "closes its thread's connection",
     "platform/lakewarden/http/running_queries.py": "stops the statements of callers who have gone",
+    "platform/lakewarden/serving/run.py": "closes the starting process's connections before it begins others",
     "standalone/postgres/server.py": "waits for the server that it starts",
     "catalog/api/hot.py": "answers 503 for what the coalescer raises",
 }
@@ -115,3 +116,16 @@ def test_a_comparison_of_the_backends_name_is_noticed() -> None:
     assert compares_backend(ast.parse("if settings.authorization.backend == name: pass"))
     assert compares_backend(ast.parse("x = kind in ('openfga', 'allow-all')"))
     assert not compares_backend(ast.parse("raise ValueError('openfga')"))
+
+
+def test_no_module_imports_from_tests_or_conftest() -> None:
+    """What several tests need has a module of its own; conftest modules are imported by pytest alone."""
+    found = [
+        f"{path.relative_to(ROOT).as_posix()} imports {node.module}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("tests.")
+        and (node.module or "").rsplit(".", 1)[-1].startswith(("test_", "conftest"))
+    ]
+    assert found == []

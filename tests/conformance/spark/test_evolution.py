@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 
 @pytest.fixture

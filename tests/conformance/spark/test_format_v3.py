@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 V3 = "TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read')"
 

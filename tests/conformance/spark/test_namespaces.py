@@ -4,7 +4,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 
 def test_a_namespace_is_created_described_changed_and_dropped(run: Sql, namespace: str) -> None:

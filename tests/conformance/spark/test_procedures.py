@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 
 @pytest.fixture

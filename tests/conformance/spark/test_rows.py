@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 MODES = ("copy-on-write", "merge-on-read")
 ALL = "SELECT * FROM {ns}.t ORDER BY id"

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import AnalysisException
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 
 @pytest.fixture

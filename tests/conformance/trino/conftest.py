@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 from tests.servers.lakewarden_server import DevServer
 from tests.servers.trino import TrinoFailed
 

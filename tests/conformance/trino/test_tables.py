@@ -3,7 +3,7 @@
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from tests.conformance.conftest import Sql
+from tests.conformance.sql import Sql
 
 ALL = "SELECT * FROM {ns}.t ORDER BY id"
 

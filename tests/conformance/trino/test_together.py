@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from tests.conformance.conftest import Row, Sql
+from tests.conformance.sql import Row, Sql
 
 
 def refreshed(by_spark: Sql, statement: str) -> list[Row]:

@@ -3,7 +3,7 @@
 from demo.connection import Connection
 from pipeline.spark.java import find_java
 from pipeline.spark.session import session
-from tests.e2e.demo.conftest import Ready
+from tests.e2e.demo.runs import Ready
 
 
 def test_spark_writes_and_reads_on_the_bundled_java(dev_server: Ready) -> None:

@@ -10,8 +10,8 @@ from pyiceberg.types import LongType
 
 from demo.connection import Connection
 from tests.e2e.demo import flights_source
-from tests.e2e.demo.conftest import DemoRun, Ready, run_demo
 from tests.e2e.demo.flights_source import estimated_delay, is_diverted, total
+from tests.e2e.demo.runs import DemoRun, Ready, run_demo
 
 TABLES = ("airlines", "airports", "planes", "weather", "flights")
 Totals = dict[str, float]

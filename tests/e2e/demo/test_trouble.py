@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.demo.conftest import Ready, run_demo
+from tests.e2e.demo.runs import Ready, run_demo
 
 START_S = 60.0
 

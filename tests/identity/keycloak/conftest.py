@@ -4,7 +4,7 @@
 `operator` is the server's administrator; the client `spark` may do in `warehouse` what an engine does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,18 +14,14 @@ from pipeline.spark.session import session
 from standalone.provisioning import ENGINE_PRIVILEGES, ManagementClient
 from standalone.ready import ReadyWarehouse
 from tests.identity.keycloak.caller import Caller
+from tests.identity.keycloak.lane import AUDIENCE, CLOCK_SKEW_S, CallerOf
 from tests.identity.keycloak.sign_in import tokens_by_code
 from tests.servers import keycloak as keycloak_server
 from tests.servers.keycloak import Keycloak, Realm
 from tests.servers.lakewarden_serve import LakewardenServer, serve
 
-AUDIENCE = "lakewarden"
-# Keycloak's clock is ours; by default a token is taken for a minute longer, which a test would have to wait for
-CLOCK_SKEW_S = 5
 # what is begun at the lane's start and looked at when tokens have run out; then what stops Keycloak
 _AT_THE_END = ("test_patience.py", "test_outage.py")
-
-CallerOf = Callable[..., Caller]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,7 @@
 
 from standalone.ready import ReadyWarehouse
 from tests.identity.keycloak.caller import Caller, claims_of
-from tests.identity.keycloak.conftest import CallerOf
+from tests.identity.keycloak.lane import CallerOf
 from tests.servers.keycloak import Realm
 from tests.servers.lakewarden_serve import LakewardenServer
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.identity.keycloak.caller import Caller, claims_of
-from tests.identity.keycloak.conftest import AUDIENCE, CallerOf
+from tests.identity.keycloak.lane import AUDIENCE, CallerOf
 from tests.identity.keycloak.sign_in import CLIENT
 from tests.servers.keycloak import Keycloak, Realm
 from tests.servers.lakewarden_serve import LakewardenServer, serve

@@ -7,7 +7,7 @@ import pytest
 
 from lakewarden.authn.claim_checks import UNKNOWN_ISSUER
 from tests.identity.keycloak.caller import Answer, Caller
-from tests.identity.keycloak.conftest import CallerOf
+from tests.identity.keycloak.lane import CallerOf
 from tests.identity.keycloak.rotation import LIMITS, add_signing_key, seconds_until_accepted
 from tests.servers.keycloak import Keycloak, Realm
 from tests.servers.lakewarden_serve import LakewardenServer

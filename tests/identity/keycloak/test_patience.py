@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from lakewarden.authn.claim_checks import EXPIRED
 from tests.identity.keycloak.caller import claims_of
-from tests.identity.keycloak.conftest import CLOCK_SKEW_S, CallerOf
+from tests.identity.keycloak.lane import CLOCK_SKEW_S, CallerOf
 
 
 def _await_expiry(token: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import requests
 
 from tests.identity.keycloak.caller import claims_of
-from tests.identity.keycloak.conftest import CallerOf
+from tests.identity.keycloak.lane import CallerOf
 from tests.identity.keycloak.sign_in import CLIENT, Browser, Verifier
 from tests.servers.keycloak import Realm
 

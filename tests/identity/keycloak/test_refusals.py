@@ -3,7 +3,7 @@
 import pytest
 
 from lakewarden.authn.claim_checks import UNKNOWN_ISSUER, WRONG_AUDIENCE
-from tests.identity.keycloak.conftest import CallerOf
+from tests.identity.keycloak.lane import CallerOf
 from tests.servers.keycloak import Keycloak, KeycloakFailed, Realm
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from standalone.ready import ReadyWarehouse
 from tests.identity.keycloak.caller import Caller, claims_of
-from tests.identity.keycloak.conftest import CallerOf
+from tests.identity.keycloak.lane import CallerOf
 from tests.identity.keycloak.sign_in import tokens_by_code
 from tests.servers.keycloak import Keycloak, Realm
 from tests.servers.lakewarden_serve import LakewardenServer

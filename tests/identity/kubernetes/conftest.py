@@ -4,47 +4,20 @@
 `by_keys` verifies with the cluster's keys and knows accounts by name. `reader` is an account in namespace `lake`.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 
 from standalone.commands import AUDIENCE
-from tests.integration.authn.conftest import RunningIssuer, run_issuer
+from tests.identity.kubernetes.lane import NAMESPACE, RECHECK_AFTER_S, NewAccount
 from tests.servers import kubernetes, lakewarden_serve
+from tests.servers.issuer import RunningIssuer, run_issuer
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount
 from tests.servers.lakewarden_serve import LakewardenServer
 
-NAMESPACE = "lake"
-RECHECK_AFTER_S = 2  # sooner than by default, for quick tests
 _numbers = count(1)
-
-NewAccount = Callable[[], ServiceAccount]
-
-
-def whoami(server: LakewardenServer, token: str) -> requests.Response:
-    """What the server says to the holder of this token; it has to say something within 20 s."""
-    headers = {"Authorization": f"Bearer {token}"}
-    return requests.get(f"{server.management_uri}/v1/whoami", headers=headers, timeout=20)
-
-
-def user_of(server: LakewardenServer, token: str) -> dict[str, Any]:
-    """The user that the server takes the token's holder for."""
-    answer = whoami(server, token)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
-
-
-def timed_whoami(server: LakewardenServer, token: str) -> tuple[requests.Response, float]:
-    """The same, and how many seconds it took."""
-    started = time.monotonic()
-    answer = whoami(server, token)
-    return answer, time.monotonic() - started
 
 
 @pytest.fixture(scope="session")
@@ -127,13 +100,3 @@ def server(request: pytest.FixtureRequest) -> LakewardenServer:
     found = request.getfixturevalue(request.param)
     assert isinstance(found, LakewardenServer)
     return found
-
-
-@contextmanager
-def without_api_server(cluster: KubernetesCluster) -> Iterator[None]:
-    """Nobody listens on the API server's port meanwhile."""
-    cluster.stop_api_server()
-    try:
-        yield
-    finally:
-        cluster.start_api_server()

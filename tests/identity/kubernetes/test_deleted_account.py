@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.identity.kubernetes.conftest import RECHECK_AFTER_S, whoami
+from tests.identity.kubernetes.lane import RECHECK_AFTER_S, whoami
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount
 from tests.servers.lakewarden_serve import LakewardenServer
 

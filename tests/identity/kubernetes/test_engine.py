@@ -11,7 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ForbiddenError, RESTError
 
 from standalone.commands import AUDIENCE
-from tests.identity.kubernetes.conftest import NAMESPACE, user_of
+from tests.identity.kubernetes.lane import NAMESPACE, user_of
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount
 from tests.servers.lakewarden_serve import LakewardenServer
 

@@ -4,8 +4,8 @@ import pytest
 import requests
 
 from standalone.commands import AUDIENCE
-from tests.identity.kubernetes.conftest import NAMESPACE, NewAccount, user_of
-from tests.integration.authn.conftest import RunningIssuer
+from tests.identity.kubernetes.lane import NAMESPACE, NewAccount, user_of
+from tests.servers.issuer import RunningIssuer
 from tests.servers.kubernetes import KubernetesCluster, ServiceAccount
 from tests.servers.lakewarden_serve import LakewardenServer
 

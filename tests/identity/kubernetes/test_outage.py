@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 import pytest
 
 from standalone.commands import AUDIENCE
-from tests.identity.kubernetes.conftest import RECHECK_AFTER_S, NewAccount, timed_whoami, whoami, without_api_server
-from tests.integration.authn.conftest import RunningIssuer
+from tests.identity.kubernetes.lane import RECHECK_AFTER_S, NewAccount, timed_whoami, whoami, without_api_server
+from tests.servers.issuer import RunningIssuer
 from tests.servers.kubernetes import KubernetesCluster
 from tests.servers.lakewarden_serve import LakewardenServer
 

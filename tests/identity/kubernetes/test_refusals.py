@@ -7,8 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from standalone.commands import AUDIENCE
-from tests.identity.kubernetes.conftest import whoami
-from tests.integration.authn.conftest import RunningIssuer
+from tests.identity.kubernetes.lane import whoami
+from tests.servers.issuer import RunningIssuer
 from tests.servers.kubernetes import ISSUER, KubernetesCluster, ServiceAccount
 from tests.servers.lakewarden_serve import LakewardenServer
 

@@ -1,86 +1,11 @@
 """For the tests of the development issuer: the issuer as a real process, and a browser that has no JavaScript."""
 
-import os
-import re
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from html import unescape
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import requests
 
-from standalone.issuer import seed
-from standalone.issuer.seed import DevIdentities
-
-
-@dataclass(frozen=True)
-class RunningIssuer:
-    url: str
-    port: int
-    state_dir: Path
-    identities: DevIdentities
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def post_token(
-        self, auth: tuple[str, str] | None = None, bearer: str | None = None, /, **form: str
-    ) -> requests.Response:
-        headers = {} if bearer is None else {"Authorization": f"Bearer {bearer}"}
-        return requests.post(f"{self.url}/token", data=form, auth=auth, headers=headers, timeout=10)
-
-    def engine_token(self) -> str:
-        engine = self.identities.engine
-        answer = self.post_token((engine.client_id, engine.client_secret), grant_type="client_credentials")
-        return str(answer.json()["access_token"])
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-@contextmanager
-def run_issuer(state_dir: Path, *, port: int | None = None, token_lifetime_s: int = 3600) -> Iterator[RunningIssuer]:
-    """Start the issuer and wait until it answers; at the end TERM it and check that it leaves cleanly."""
-    identities = seed.prepare(state_dir)
-    port = port or free_port()
-    log = state_dir.parent / f"issuer-{port}.log"
-    command = [sys.executable, "-W", "error", "-m", "standalone.issuer", "--port", str(port)]
-    command += ["--state-dir", str(state_dir), "--token-lifetime", str(token_lifetime_s)]
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=output, env=os.environ | {"LAKEWARDEN__MODE": "development"}
-        )
-    try:
-        _wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-        yield RunningIssuer(f"http://127.0.0.1:{port}", port, state_dir, identities, process, log)
-    finally:
-        process.terminate()
-        try:
-            assert process.wait(timeout=10) == 0, log.read_text()
-        finally:
-            process.kill()
-
-
-def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise AssertionError(f"the issuer ended with {process.returncode}: {log.read_text()}")
-        try:
-            requests.get(f"{url}/jwks", timeout=5).raise_for_status()
-        except requests.ConnectionError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError(f"the issuer did not answer within 30 s: {log.read_text()}")
+from tests.integration.authn.browser import Browser
+from tests.servers.issuer import RunningIssuer, run_issuer
 
 
 @pytest.fixture(scope="session")
@@ -89,26 +14,6 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningIssuer]:
         yield running
 
 
-class Browser:
-    """Keeps cookies, fills the one form of a page, and stops before it would leave the issuer."""
-
-    def __init__(self) -> None:
-        self.session = requests.Session()
-
-    def open(self, url: str) -> requests.Response:
-        return self.session.get(url, allow_redirects=False, timeout=10)
-
-    def submit(self, page: requests.Response, **fields: str) -> requests.Response:
-        hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.text)
-        form = {name: unescape(value) for name, value in hidden} | fields
-        return self.session.post(page.url, data=form, allow_redirects=False, timeout=10, headers={"Referer": page.url})
-
-
 @pytest.fixture
 def browser() -> Browser:
     return Browser()
-
-
-def redirect_parameters(response: requests.Response) -> dict[str, str]:
-    assert response.status_code == 302, response.text
-    return {name: values[0] for name, values in parse_qs(urlsplit(response.headers["Location"]).query).items()}

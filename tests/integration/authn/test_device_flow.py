@@ -9,7 +9,8 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from standalone.issuer.seed import DEVICE_CODE_GRANT
-from tests.integration.authn.conftest import Browser, RunningIssuer
+from tests.integration.authn.browser import Browser
+from tests.servers.issuer import RunningIssuer
 
 
 @pytest.fixture

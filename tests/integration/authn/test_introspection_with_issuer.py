@@ -16,7 +16,7 @@ from lakewarden.authn.chain import AuthenticatorChain
 from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.integration.authn.conftest import RunningIssuer, free_port, run_issuer
+from tests.servers.issuer import RunningIssuer, free_port, run_issuer
 
 
 def introspecting(

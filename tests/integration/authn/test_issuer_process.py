@@ -15,7 +15,7 @@ from authlib.oidc.discovery import OpenIDProviderMetadata, get_well_known_url
 
 from standalone.issuer import seed, server
 from standalone.issuer.refusal import StartRefused
-from tests.integration.authn.conftest import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer, run_issuer
 
 
 def test_discovery_document_is_valid(issuer: RunningIssuer) -> None:

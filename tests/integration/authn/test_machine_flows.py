@@ -9,7 +9,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import KeySet
 
 from standalone.issuer.seed import TOKEN_EXCHANGE_GRANT
-from tests.integration.authn.conftest import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer, run_issuer
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 

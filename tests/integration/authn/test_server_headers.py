@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.authn.conftest import free_port
+from tests.servers.issuer import free_port
 
 # what `lakewarden serve` does once the database is current: no request here comes as far as the database
 SERVE = """

@@ -10,7 +10,8 @@ from joserfc.jwk import KeySet
 
 from standalone.issuer.seed import TOKEN_EXCHANGE_GRANT
 from standalone.issuer.state import StateDir
-from tests.integration.authn.conftest import Browser, RunningIssuer, redirect_parameters
+from tests.integration.authn.browser import Browser, redirect_parameters
+from tests.servers.issuer import RunningIssuer
 
 REDIRECT = "http://127.0.0.1:45678/console/callback"
 VERIFIER = "v" * 64

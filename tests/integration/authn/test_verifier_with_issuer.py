@@ -12,7 +12,7 @@ from lakewarden.authn.json_fetch import FetchFailed, fetch_json
 from lakewarden.authn.provider import OidcProvider
 from lakewarden.authn.provider_keys import RefreshLimits
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.integration.authn.conftest import RunningIssuer, free_port, run_issuer
+from tests.servers.issuer import RunningIssuer, free_port, run_issuer
 
 
 def trusting(url: str, *, audience: str = "lakewarden", scope: str | None = None) -> AuthenticatorChain:

@@ -1,19 +1,19 @@
 """For the catalog's routes: every answer is held against the OpenAPI document; `lake` is a warehouse to work in."""
 
-from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Warehouse
+from tests.integration.catalog.deleted_namespaces import set_profile
 from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.observed import Recorded, local
 from tests.integration.catalog.openapi import CheckedClient
 from tests.servers.asgi_client import AsgiClient
 
-Recorded = Callable[[], list[str]]
+__all__ = ["set_profile"]
 
 
 @pytest.fixture
@@ -47,9 +47,3 @@ def recorded() -> Recorded:
 def base(warehouse: Warehouse) -> Path:
     """The warehouse's directory."""
     return local(warehouse.location)
-
-
-def local(location: str) -> Path:
-    """The path of a `file://` location."""
-    assert location.startswith("file:///"), location
-    return Path(urlsplit(location).path)

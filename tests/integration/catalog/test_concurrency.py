@@ -2,11 +2,10 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,24 +14,13 @@ from catalog.models import Tabular, TabularDocument
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from lakewarden.storage.local import LocalStorage
-from tests.integration.catalog.conftest import local
+from tests.integration.catalog.at_once import at_once
 from tests.integration.catalog.lake import Lake, add_snapshot, identifier, set_branch, set_properties
+from tests.integration.catalog.observed import local
 from tests.integration.catalog.staged import commit_staged
 from tests.servers.asgi_client import Answer
 
 PATIENCE_S = 60
-
-
-def at_once(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
-    """The answers of all calls, which start together."""
-    together = Barrier(len(calls))
-
-    def run(call: Callable[[], Answer]) -> Answer:
-        together.wait(10)
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(run, calls))
 
 
 @pytest.mark.parametrize("stall_s", [0, 1.5])

@@ -10,8 +10,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from catalog.models import Deletion, Namespace, Tabular
 from lakewarden.authz.ledger.models import Grant
 from tenants.models import Warehouse
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.observed import Recorded, local
 from tests.servers.asgi_client import AsgiClient
 
 

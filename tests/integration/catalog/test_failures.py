@@ -13,9 +13,9 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 
 from catalog.models import Tabular
 from catalog.services import pointer, tabulars
-from tests.integration.catalog.conftest import Recorded
-from tests.integration.catalog.conftest import local as path_of
 from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.catalog.observed import Recorded
+from tests.integration.catalog.observed import local as path_of
 from tests.servers.asgi_client import Answer
 
 Change = Callable[[Lake], Answer]

@@ -1,8 +1,7 @@
 """Recursive drops of namespaces: as one aside and back, for good, by a task when much lies below, and not at all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -16,12 +15,23 @@ from lakewarden.authz.ledger.models import Grant
 from lakewarden.tasks.attempts import Attempt
 from tenants.models import Warehouse
 from tests.installation import Grant as Give
-from tests.integration.catalog.conftest import Recorded
+from tests.integration.catalog.deleted_namespaces import (
+    SetProfile,
+    cancel,
+    deleted,
+    drop,
+    namespace,
+    pass_time,
+    route,
+    run_job,
+    tasks,
+    undrop,
+)
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.servers.asgi_client import Answer, AsgiClient
+from tests.integration.catalog.observed import Recorded
+from tests.servers.asgi_client import AsgiClient
 
 TREE = {("sales",): "orders", ("sales", "eu"): "orders", ("sales", "eu", "de"): "stock"}
-SetProfile = Callable[[int | None], None]
 
 
 @pytest.fixture
@@ -36,54 +46,12 @@ def lake(admin: AsgiClient, warehouse: Warehouse) -> Lake:
 
 
 @pytest.fixture
-def set_profile(lake: Lake) -> SetProfile:
-    """Has what is dropped be kept for so many seconds, or (None) not at all."""
-
-    def change(seconds: int | None) -> None:
-        profile = {"type": "hard"} if seconds is None else {"type": "soft", "expiration-seconds": seconds}
-        assert lake.client.post(route(lake, "delete-profile"), {"delete-profile": profile}).status == 200
-
-    return change
-
-
-@pytest.fixture
 def tracked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Three objects are too many for a request."""
     few = config.current().model_copy(update={"deletion": config.DeletionConfig(tracked_from=3)})
     with monkeypatch.context() as patch:
         patch.setattr(config, "current", lambda: few)
         yield
-
-
-def route(lake: Lake, rest: str) -> str:
-    return f"/management/v1/warehouse/{lake.warehouse_id}/{rest}"
-
-
-def drop(lake: Lake, path: Any = "sales", **query: str) -> Answer:
-    return lake.client.delete(lake.namespace(path, **{"recursive": "true", **query}))
-
-
-def undrop(lake: Lake, *targets: Namespace | Tabular) -> Answer:
-    told = [{"type": getattr(each, "kind", "namespace"), "id": str(each.id)} for each in targets]
-    return lake.client.post(route(lake, "deleted-tabulars/undrop"), {"targets": told})
-
-
-def namespace(*path: str) -> Namespace:
-    return Namespace.everything.get(path=list(path))
-
-
-def deleted(lake: Lake, kind: str) -> list[dict[str, Any]]:
-    return list(lake.client.get(route(lake, f"deleted-{kind}")).json()[kind])
-
-
-def pass_time(seconds: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("update deletion set expires_at = expires_at - make_interval(secs => %s)", [seconds])
-
-
-def run_job() -> int:
-    (job,) = ProcrastinateJob.objects.filter(task_name="expire_deletion")
-    return expire.expire_deletion(**job.args)
 
 
 def test_a_whole_tree_goes_aside_and_comes_back_as_one(lake: Lake, set_profile: SetProfile, recorded: Recorded) -> None:
@@ -268,16 +236,6 @@ def test_a_large_tree_leaves_the_catalog_at_once_and_is_removed_by_a_task(lake: 
     assert (task["status"], task["progress"], task["entity-name"]) == ("SUCCESS", 1.0, ["sales"])
     assert AuditEntry.objects.filter(action="dropTable").count() == 3
     assert not AuditEntry.objects.filter(action__startswith="expire").exists()
-
-
-def tasks(lake: Lake) -> list[dict[str, Any]]:
-    asked = {"queue-name": ["soft_deletion"]}
-    return list(lake.client.post(route(lake, "task/list"), asked).json()["tasks"])
-
-
-def cancel(lake: Lake) -> Answer:
-    body = {"action": {"action-type": "cancel"}, "task-ids": [each["task-id"] for each in tasks(lake)]}
-    return lake.client.post(route(lake, "task/control"), body)
 
 
 @pytest.mark.usefixtures("tracked")

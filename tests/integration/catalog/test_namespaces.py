@@ -6,8 +6,8 @@ import pytest
 
 from catalog.models import Namespace
 from tenants.models import Warehouse
-from tests.integration.catalog.conftest import Recorded
 from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.observed import Recorded
 
 ODD_NAMES = [
     "a.b",

@@ -29,8 +29,8 @@ from lakewarden.tasks.purge import purge_location
 from tenants.models import Warehouse
 from tenants.services import projects
 from tests.installation import ADMIN
-from tests.integration.catalog.conftest import local
 from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.observed import local
 from tests.integration.catalog.staged import commit_staged
 from tests.servers.asgi_client import Answer
 

@@ -15,8 +15,8 @@ from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
 from tests.installation import ADMIN, Grant
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.catalog.observed import Recorded, local
 from tests.integration.catalog.registering import register
 
 

@@ -9,8 +9,8 @@ from catalog.models import Tabular
 from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.events.models import OutboxEvent
 from tests.installation import Grant
-from tests.integration.catalog.conftest import Recorded
 from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.catalog.observed import Recorded
 from tests.servers.asgi_client import Answer
 
 

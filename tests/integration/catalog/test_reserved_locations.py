@@ -13,11 +13,11 @@ from catalog.services import staged_creations
 from lakewarden import config
 from lakewarden.db_transaction import after_commit, changing
 from lakewarden.errors import Unavailable
-from tests.integration.catalog.conftest import local
+from tests.integration.catalog.at_once import at_once
 from tests.integration.catalog.lake import Lake, identifier, set_properties
+from tests.integration.catalog.locations import move
+from tests.integration.catalog.observed import local
 from tests.integration.catalog.staged import commit_staged
-from tests.integration.catalog.test_concurrency import at_once
-from tests.integration.catalog.test_table_locations import move
 from tests.servers.asgi_client import Answer
 
 Call = Callable[[], Answer]

@@ -10,8 +10,8 @@ import pytest
 from catalog.models import Tabular
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, add_snapshot, set_branch, set_properties
+from tests.integration.catalog.observed import Recorded, local
 
 NIL = "00000000-0000-0000-0000-000000000000"
 

@@ -8,13 +8,10 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from catalog.models import Tabular
 from lakewarden.tasks.purge import purge_location
 from tenants.models import Warehouse
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.catalog.locations import move
+from tests.integration.catalog.observed import Recorded, local
 from tests.integration.catalog.staged import commit_staged
-
-
-def move(location: str) -> dict[str, str]:
-    return {"action": "set-location", "location": location}
 
 
 def test_a_table_lies_below_the_warehouse_by_default(lake: Lake, warehouse: Warehouse) -> None:

@@ -14,8 +14,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from catalog.models import Tabular, TabularDocument
 from lakewarden import config
 from lakewarden.authz.ledger.models import Grant
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, add_snapshot, identifier, set_branch, set_properties
+from tests.integration.catalog.observed import Recorded, local
 from tests.integration.catalog.staged import CREATE, commit_staged
 from tests.servers.asgi_client import Answer
 

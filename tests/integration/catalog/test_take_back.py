@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from tests.integration.catalog.conftest import local
 from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.observed import local
 from tests.integration.catalog.registering import register
 from tests.integration.catalog.staged import commit_staged
 

@@ -15,8 +15,7 @@ from catalog.models import Deletion, Namespace, Tabular
 from catalog.services.deletion import expire
 from catalog.services.namespaces import lock_tree
 from lakewarden.context import SYSTEM, Caller, RequestContext
-from tests.integration.catalog.lake import Lake
-from tests.integration.catalog.test_namespace_deletion import (
+from tests.integration.catalog.deleted_namespaces import (
     SetProfile,
     cancel,
     drop,
@@ -24,13 +23,11 @@ from tests.integration.catalog.test_namespace_deletion import (
     pass_time,
     route,
     run_job,
-    set_profile,
     tasks,
     undrop,
 )
+from tests.integration.catalog.lake import Lake
 from tests.servers.asgi_client import Answer
-
-__all__ = ["set_profile"]
 
 TABLES = 5
 WAITING = """

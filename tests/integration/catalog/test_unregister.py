@@ -12,8 +12,8 @@ from lakewarden.events.models import OutboxEvent
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
 from tests.installation import Grant
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.catalog.observed import Recorded, local
 from tests.servers.asgi_client import Answer
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from catalog.models import Tabular
-from tests.integration.catalog.conftest import Recorded, local
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION, Lake, identifier, set_properties
+from tests.integration.catalog.observed import Recorded, local
 from tests.servers.asgi_client import Answer
 
 

@@ -18,7 +18,7 @@ import requests
 import urllib3
 
 from standalone.commands import AUDIENCE, lakewarden_command
-from tests.integration.authn.conftest import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer, run_issuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 PROCESSES = 2

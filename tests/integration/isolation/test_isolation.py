@@ -11,13 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.isolation.asked import OF_B, Asked, Values
-from tests.integration.isolation.cases import CATALOG, Case, lakehouse, management, success
+from tests.integration.isolation.cases import CATALOG, Case, success
+from tests.integration.isolation.matrix import CASES, MANAGEMENT
 from tests.integration.isolation.served import served, short_form
 from tests.integration.isolation.world import INTRUDERS, World, missing_like
 from tests.servers.asgi_client import Answer
 
-MANAGEMENT = management()
-CASES: dict[str, list[Case]] = {**CATALOG, **lakehouse(), **MANAGEMENT}
 MINIMUM = 1290
 """The matrix has at least so many combinations of route, method and intruder: it does not shrink unseen."""
 COMBINATIONS = [(route, intruder) for route in CASES for intruder in INTRUDERS]

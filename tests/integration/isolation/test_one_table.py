@@ -14,7 +14,7 @@ from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
 from tenants.models import User
 from tests.integration.isolation.asked import Asked
-from tests.integration.isolation.test_isolation import CASES
+from tests.integration.isolation.matrix import CASES
 from tests.integration.isolation.world import ADMIN, SECRET, World
 from tests.servers.asgi_client import AsgiClient
 

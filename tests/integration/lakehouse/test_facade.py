@@ -23,7 +23,7 @@ from tenants.models import User, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects, warehouses
 from tests.installation import Grant
-from tests.integration.lakehouse.conftest import House
+from tests.integration.lakehouse.house import House
 from tests.servers.asgi_client import AsgiClient, close_connections
 
 Add = Callable[..., Warehouse]

@@ -14,7 +14,7 @@ import requests
 
 from lakewarden.config import PREFIX
 from standalone.commands import AUDIENCE
-from tests.integration.authn.conftest import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer, run_issuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 CALLERS = 4

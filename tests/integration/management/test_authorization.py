@@ -17,9 +17,9 @@ from tenants.services import projects
 from tests.integration.catalog.routes import CASES as CATALOG_CASES
 from tests.integration.isolation.asked import Asked
 from tests.integration.isolation.cases import Case, management, success
-from tests.integration.isolation.conftest import application, built, fresh_world, world  # noqa: F401 fixtures
 from tests.integration.isolation.served import served, short_form
 from tests.integration.isolation.world import ADMIN, World
+from tests.integration.isolation.worlds import application, built, fresh_world, world  # noqa: F401 fixtures
 from tests.integration.management.endpoints import RULES, UNRESTRICTED, WITHOUT_TOKEN, M, Rule
 from tests.servers.asgi_client import Answer
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.authn.conftest import run_issuer
 from tests.integration.replicas.pair import Lake, Pair, add_clients, started
+from tests.servers.issuer import run_issuer
 
 
 @pytest.fixture(scope="session")

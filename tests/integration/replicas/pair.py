@@ -15,8 +15,8 @@ import requests
 from standalone.commands import AUDIENCE
 from standalone.issuer.clients import Client, Clients
 from standalone.issuer.state import StateDir
-from tests.integration.authn.conftest import RunningIssuer
 from tests.integration.replicas.exchange import Answer, Call, Exchange
+from tests.servers.issuer import RunningIssuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 T = TypeVar("T")

@@ -21,11 +21,11 @@ from standalone import ports
 from standalone.commands import lakewarden_command
 from standalone.errors import EmbeddedError
 from standalone.process import ManagedProcess
-from tests.integration.authn.conftest import run_issuer
-from tests.integration.catalog.conftest import local
+from tests.integration.catalog.observed import local
 from tests.integration.replicas.exchange import Answer, Call
 from tests.integration.replicas.pair import Lake, Pair, Replica, add_clients, started
 from tests.servers import postgres
+from tests.servers.issuer import run_issuer
 from tests.servers.postgres import VARIABLE, PostgresServer
 from tests.servers.silent_proxy import SilentProxy, silent_proxy
 

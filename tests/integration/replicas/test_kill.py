@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from lakewarden.context import PrincipalId
-from tests.integration.catalog.conftest import local
+from tests.integration.catalog.observed import local
 from tests.integration.replicas.exchange import Call, Lost
 from tests.integration.replicas.pair import SCHEMA, Lake, Pair, Person, Replica
 

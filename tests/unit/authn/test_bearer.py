@@ -5,7 +5,7 @@ import pytest
 
 from lakewarden.authn.bearer import MAX_TOKEN_BYTES, is_opaque, peek, token_of
 from lakewarden.errors import NotAuthorized
-from tests.unit.authn.conftest import unsigned_token
+from tests.unit.authn.identity_provider import unsigned_token
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authn.provider import OidcProvider
 from lakewarden.authn.verifier import Verified
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.unit.authn.conftest import ISSUER, NOW, FakeClock, FakeIdentityProvider, chain_of, unsigned_token
+from tests.unit.authn.identity_provider import ISSUER, NOW, FakeClock, FakeIdentityProvider, chain_of, unsigned_token
 
 
 @pytest.fixture(scope="module")

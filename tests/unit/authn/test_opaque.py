@@ -12,7 +12,7 @@ from lakewarden.authn.chain import AuthenticatorChain
 from lakewarden.authn.json_fetch import JsonObject, ServesNobody
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.unit.authn.conftest import ISSUER, NOW, FakeClock, FakeIdentityProvider, chain_of
+from tests.unit.authn.identity_provider import ISSUER, NOW, FakeClock, FakeIdentityProvider, chain_of
 
 OTHER = "https://other.example.org"
 

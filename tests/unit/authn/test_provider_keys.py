@@ -9,7 +9,7 @@ from joserfc.jwk import ECKey, OctKey
 from lakewarden.authn.json_fetch import FetchFailed, JsonObject
 from lakewarden.authn.provider_keys import ProviderKeys, RefreshLimits, usable_keys
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.unit.authn.conftest import FakeClock, FakeIdentityProvider
+from tests.unit.authn.identity_provider import FakeClock, FakeIdentityProvider
 
 KEYS = "https://id.example.org/keys"
 

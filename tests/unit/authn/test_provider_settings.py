@@ -5,7 +5,7 @@ from lakewarden.authn import provider_settings
 from lakewarden.authn.chain import AuthenticatorChain
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.errors import NotAuthorized, Unavailable
-from tests.unit.authn.conftest import unsigned_token
+from tests.unit.authn.identity_provider import unsigned_token
 
 MAIN = "LAKEWARDEN__OPENID__MAIN__"
 

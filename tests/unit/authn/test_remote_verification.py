@@ -7,7 +7,7 @@ import pytest
 from lakewarden.authn.json_fetch import FetchFailed, JsonObject, ServesNobody
 from lakewarden.authn.remote_verification import RemoteVerification, RemoteVerificationLimits
 from lakewarden.errors import Unavailable
-from tests.unit.authn.conftest import FakeClock
+from tests.unit.authn.identity_provider import FakeClock
 
 Answer = JsonObject | None
 

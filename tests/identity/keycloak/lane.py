@@ -1,0 +1,12 @@
+"""What the tests of this lane and its server agree on."""
+
+from collections.abc import Callable
+
+from tests.identity.keycloak.caller import Caller
+
+AUDIENCE = "lakewarden"
+
+# Keycloak's clock is ours; by default a token is taken for a minute longer, which a test would have to wait for
+CLOCK_SKEW_S = 5
+
+CallerOf = Callable[..., Caller]

@@ -1,0 +1,5 @@
+"""Updates that move a table."""
+
+
+def move(location: str) -> dict[str, str]:
+    return {"action": "set-location", "location": location}
