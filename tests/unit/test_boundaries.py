@@ -31,6 +31,7 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/database.py": "names what a database's errors mean",
     "platform/lakewarden/db_transaction.py": "begins and ends transactions",
     "platform/lakewarden/prepared_statements.py": "runs statements",
+    "platform/lakewarden/quotas.py": "counts rows, for services that create them",
     "platform/lakewarden/retention.py": "deletes what is old, for rooms that own tables",
     "platform/lakewarden/schema_version.py": "migrates",
     "platform/lakewarden/hot/coalescer.py": "runs statements for the event loop",
