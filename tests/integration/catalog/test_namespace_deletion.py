@@ -84,18 +84,18 @@ def test_a_whole_tree_goes_aside_and_comes_back_as_one(lake: Lake, set_profile: 
 def test_what_lies_in_a_dropped_namespace_comes_back_only_with_it(lake: Lake, set_profile: SetProfile) -> None:
     set_profile(3600)
     drop(lake)
-    refused = undrop(lake, Tabular.objects.get(name="stock"))
+    refused = undrop(lake, Tabular.everything.get(name="stock"))
     assert refused.error() == (409, "ConflictException")
     assert str(namespace("sales").id) in refused.message()
     assert undrop(lake, namespace("sales", "eu")).error() == (409, "ConflictException")
-    assert undrop(lake, Tabular.objects.get(name="stock"), namespace("sales")).status == 204
+    assert undrop(lake, Tabular.everything.get(name="stock"), namespace("sales")).status == 204
     assert undrop(lake, namespace("sales")).error() == (404, "NoSuchNamespaceException")
 
 
 def test_a_table_whose_namespace_was_dropped_later_comes_back_after_it(lake: Lake, set_profile: SetProfile) -> None:
     set_profile(3600)
     lake.client.delete(lake.table("stock", within=("sales", "eu", "de")))
-    table = Tabular.objects.get(name="stock")
+    table = Tabular.everything.get(name="stock")
     drop(lake)
     refused = undrop(lake, table)
     assert refused.error() == (409, "ConflictException")
