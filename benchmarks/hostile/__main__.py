@@ -16,8 +16,8 @@ from benchmarks.hostile.attacks import ATTACKS, Scene, run
 from benchmarks.hostile.memory import forget_peak, peak_mib
 from benchmarks.hostile.others import Waits, measure
 from standalone.signals import interrupting
-from tests.servers.issuer import run_issuer
 from tests.integration.replicas.pair import SCHEMA, Lake, Pair, Person, add_clients, started
+from tests.servers.issuer import run_issuer
 
 _ABOUT = """
 Hostile callers attack one of two servers on one database, with few rights. For each attack: how long others wait for
