@@ -4,6 +4,7 @@
 """
 
 import gzip
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -307,8 +308,12 @@ def test_small_commits_do_not_grow_metadata_beyond_the_limit(
     assert lake.commit("orders", {"action": "remove-schemas", "schema-ids": [2]}).status == 200
     assert lake.commit("orders", set_properties(a="b")).status == 200
 
-    body = {"name": "again", "metadata-location": last["metadata-location"]}
-    answer = lake.client.post(lake.namespace("sales", "register"), body)
+    file = base / "t" / "metadata" / "v1.metadata.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(last["metadata"]))
+    answer = lake.client.post(
+        lake.namespace("sales", "register"), {"name": "again", "metadata-location": f"file://{file}"}
+    )
     assert answer.error() == (400, "ValidationException")
     assert "65536" in answer.message()
 
