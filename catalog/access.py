@@ -57,7 +57,7 @@ def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> 
 
 
 def namespace(context: RequestContext, ref: NamespaceIdentifier, action: NamespaceAction) -> Granted[Namespace]:
-    """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is no id."""
+    """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is not a valid id."""
     missing = NoSuchNamespace(f"Namespace does not exist: {ref}")
     found = Namespace.objects.find(_warehouse_id(context, ref.warehouse), ref.path)
     if found is None:
@@ -143,7 +143,7 @@ def dropped_namespace_in(
     context: RequestContext, warehouse_id: str, namespace_id: str, action: NamespaceAction
 ) -> Granted[Namespace]:
     """As `namespace_in`, of one that is dropped and still there. Raises NoSuchNamespace also for one that is not."""
-    missing = NoSuchNamespace(f"There is no dropped namespace {namespace_id} that could be restored")
+    missing = NoSuchNamespace(f"No dropped namespace {namespace_id} can be restored")
     place = _ids(warehouse_id, namespace_id)
     rows = Namespace.everything.filter(deletion__isnull=False).placed().select_related("deletion")
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
@@ -160,7 +160,7 @@ def dropped_tabular_in(
 ) -> Granted[Tabular]:
     """As `dropped_namespace_in`, of a table or view; raises the kind's own 404."""
     error = NoSuchTable if kind == Tabular.Kind.TABLE else NoSuchView
-    missing = error(f"There is no dropped {kind} {tabular_id} that could be restored")
+    missing = error(f"No dropped {kind} {tabular_id} can be restored")
     place = _ids(warehouse_id, tabular_id)
     rows = Tabular.everything.filter(deletion__isnull=False, kind=kind)
     rows = rows.placed().select_related("deletion")
@@ -271,7 +271,7 @@ def _ids(warehouse_id: str, object_id: str) -> tuple[UUID, UUID] | None:
 
 
 def _warehouse_id(context: RequestContext, prefix: str) -> UUID:
-    """The id in a URL; a prefix that is no id is answered like a warehouse that does not exist."""
+    """The id in a URL; a prefix that is not a valid id is answered like a warehouse that does not exist."""
     try:
         return UUID(prefix)
     except ValueError:

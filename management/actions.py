@@ -1,4 +1,4 @@
-"""What the caller, or somebody he may ask about, may do to an object: `GET …/actions` of every kind of object."""
+"""What the caller, or a principal they may ask about, may do to an object: `GET …/actions` of every type of object."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ class AllowedActionsShape(Shape):
 
 
 _SOMEBODY = [
-    OpenApiParameter("principalUser", description="Ask about this user instead of oneself: <provider>~<subject>"),
-    OpenApiParameter("principalRole", description="Ask about this role instead of oneself: its id"),
+    OpenApiParameter("principalUser", description="Ask about this user instead of the caller: <provider>~<subject>"),
+    OpenApiParameter("principalRole", description="Ask about this role, by its id, instead of the caller"),
 ]
 _described = extend_schema(responses={200: AllowedActionsShape}, parameters=_SOMEBODY)
 
@@ -49,18 +49,30 @@ def named(actions: list[str]) -> Response:
 class ServerActions(ActionsView):
     @_described
     def get(self, _request: Request) -> Response:
+        """List the actions that the caller may perform on the server.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
         return self.answered(Asked(ObjectType.SERVER))
 
 
 class ProjectActions(ActionsView):
     @_described
     def get(self, _request: Request) -> Response:
+        """List the actions that the caller may perform on the project.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
         return self.answered(Asked(ObjectType.PROJECT, self.project_id))
 
 
 class RoleActions(ActionsView):
     @_described
     def get(self, _request: Request, role_id: str) -> Response:
+        """List the actions that the caller may perform on the role.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
         identity = identities.of_query(self.call.query)
         granted = access.role(self.context, role_id, RoleAction.READ_METADATA, project_id=self.project_id)
         role = granted.target
@@ -70,10 +82,14 @@ class RoleActions(ActionsView):
 
 
 class UserActions(ActionsView):
-    """Who may act upon users is a right on the server; everybody may read himself."""
+    """Rights on users are held on the server; every user may read themselves."""
 
     @_described
     def get(self, _request: Request, user_id: str) -> Response:
+        """List the actions that the caller may perform on users.
+
+        Rights on users are held on the server; all callers may read themselves.
+        """
         identity = identities.of_query(self.call.query)
         user = access.user(self.context, user_id, UserAction.READ).target
         asked = Asked(ObjectType.SERVER)
@@ -85,6 +101,10 @@ class UserActions(ActionsView):
 class WarehouseActions(ActionsView):
     @_described
     def get(self, _request: Request, warehouse_id: str) -> Response:
+        """List the actions that the caller may perform on the warehouse.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
         return self.answered(Asked(ObjectType.WAREHOUSE, warehouse_id))
 
 
@@ -95,6 +115,10 @@ class InWarehouseActions(ActionsView):
 
     @_described
     def get(self, _request: Request, warehouse_id: str, **identifier: str) -> Response:
+        """List the actions that the caller may perform on the object.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
         (object_id,) = identifier.values()
         return self.answered(Asked(self.kind, object_id, warehouse_id))
 

@@ -71,7 +71,7 @@ class ManagementView(APIView):
         setattr(self, name, handler)
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002, ARG002 DRF's signature
-        """JSON for everybody: what a client says it accepts is no reason to refuse it."""
+        """Always JSON: a request is not refused because of its `Accept` header."""
         return super().perform_content_negotiation(request, force=True)
 
     def http_method_not_allowed(self, request: HttpRequest | Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401, ARG002 DRF's signature

@@ -22,28 +22,30 @@ LONGEST = 1000  # characters of a filter
 _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 _COLUMNS = {
-    "actor": ("actor", "Id of who did it, `oidc~4f1c`."),
-    "assumed-role": ("assumed_role", "Id of the role that he acted as."),
-    "action": ("action", "`createTable` of a change, `get_metadata` of a decision."),
+    "actor": ("actor", "Id of the caller, e.g. `oidc~4f1c`."),
+    "assumed-role": ("assumed_role", "Id of the role that the caller acted as."),
+    "action": ("action", "The change or decision, e.g. `createTable` or `get_metadata`."),
     "object-type": ("object_type", "`table`, `warehouse`, `role`, …"),
-    "object-id": ("object_id", "Id of what it was done to."),
-    "outcome": ("outcome", "What became of it."),
-    "request-id": ("request_id", "`x-request-id` of the request."),
+    "object-id": ("object_id", "Id of the object."),
+    "outcome": ("outcome", "The outcome."),
+    "request-id": ("request_id", "The request's `x-request-id`."),
 }
 _OUTCOMES = [str(outcome) for outcome in AuditEntry.Outcome]
 _FILTERS = [
     OpenApiParameter(name, str, description=text, enum=_OUTCOMES if name == "outcome" else None)
     for name, (_, text) in _COLUMNS.items()
 ] + [
-    OpenApiParameter("from", str, description="Not older: `2026-11-21`, or `2026-11-21T08:00:00Z`."),
-    OpenApiParameter("to", str, description="Older than this."),
+    OpenApiParameter(
+        "from", str, description="Only entries from this time on: `2026-11-21` or `2026-11-21T08:00:00Z`."
+    ),
+    OpenApiParameter("to", str, description="Only entries before this time."),
 ]
-_OWN = OpenApiParameter("without-project", bool, description="Only what lies in no project.")
-_OF_PROJECT = OpenApiParameter("project-id", str, description="Only what lies in this project.")
+_OWN = OpenApiParameter("without-project", bool, description="Only entries that belong to no project.")
+_OF_PROJECT = OpenApiParameter("project-id", str, description="Only entries of this project.")
 
 
 class AuditEntryShape(Shape):
-    """`count` equal decisions from `at` to `last-at` are one entry, with the id and user agent of the first request.
+    """An entry stands for `count` equal decisions from `at` to `last-at`; id and user agent are of the first request.
 
     `reason` says why something was refused; `details` are the names and ids of a change, the `privileges` that
     decided, or the request that was refused (`asked`).
@@ -90,15 +92,15 @@ class AuditView(ManagementView):
             raise BadRequest(f"Invalid query parameter outcome={outcome[:80]!r}: known are {', '.join(_OUTCOMES)}")
         start, end = self._time("from"), self._time("to")
         if start is not None and end is not None and start >= end:
-            raise BadRequest(f"Nothing can be from {start.isoformat()} and before {end.isoformat()}: swap from and to")
+            raise BadRequest(f"No entry can be from {start.isoformat()} and before {end.isoformat()}: swap from and to")
         return Wanted(equal, start, end)
 
     def _text(self, name: str) -> str:
         text = self.call.query[name]
         if not text or len(text) > LONGEST or not text.isprintable():
             raise BadRequest(
-                f"Invalid query parameter {name}={text[:80]!r}: 1 to {LONGEST} characters are expected, none of them "
-                "a control character"
+                f"Invalid query parameter {name}={text[:80]!r}: 1 to {LONGEST} characters are "
+                "expected, none of them a control character"
             )
         return text
 
@@ -127,9 +129,10 @@ class AuditView(ManagementView):
 class Audit(AuditView):
     @extend_schema(request=None, responses={200: AuditShape}, parameters=[*_FILTERS, *PAGE_PARAMETERS])
     def get(self, _request: Request) -> Response:
-        """Changes and decisions in the project, newest first; those of the last seconds may still be missing.
+        """List changes and decisions in the project, newest first.
 
-        For the project's security administrators and the server's administrators.
+        Entries of the last few seconds may still be missing. Requires the right to read the project's audit: its
+        security administrators and the server's administrators have it.
         """
         granted = access.project(self.context, self.project_id, ProjectAction.READ_AUDIT)
         return self._answer(search.of_project(granted.target.id, self._wanted(), self.page))
@@ -140,7 +143,10 @@ class ServerAudit(AuditView):
         request=None, responses={200: AuditShape}, parameters=[*_FILTERS, _OWN, _OF_PROJECT, *PAGE_PARAMETERS]
     )
     def get(self, _request: Request) -> Response:
-        """Changes and decisions on the server, newest first, of all projects and of none."""
+        """List changes and decisions of the whole server, newest first.
+
+        Entries that belong to no project are included.
+        """
         access.server(self.context, ServerAction.READ_AUDIT)
         wanted = self._wanted("without-project", "project-id")
         without = self.call.flag("without-project") or False

@@ -58,7 +58,7 @@ class Body(Kebab):
         for name, value in given.items():
             if name in cls.not_served:
                 if value != cls.not_served[name]:
-                    raise BadRequest(f"Invalid request body: {name!r} is not served by this server yet: leave it out")
+                    raise BadRequest(f"Invalid request body: {name!r} is not supported by this server yet: omit it")
             elif name not in body.fields:
                 shown = name[:80]
                 raise BadRequest(f"Invalid request body: unknown member {shown!r}{_hint(shown, body.fields)}")

@@ -75,7 +75,9 @@ def _action(value: object, kind: ObjectType, where: str) -> Action:
     name = value.get("action") if isinstance(value, dict) else value
     known = _KNOWN[kind]
     if not isinstance(name, str) or name not in known:
-        raise BadRequest(f"{where}: {shown(name)} is no action on a {kind.value}: one of {', '.join(sorted(known))}")
+        raise BadRequest(
+            f"{where}: {shown(name)} is not a valid action on a {kind.value}: one of {', '.join(sorted(known))}"
+        )
     return known[name]
 
 
@@ -120,7 +122,7 @@ def _path(value: object, where: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
-        raise BadRequest(f"{where}: {shown(value)} is no path: the names from the outermost on are expected")
+        raise BadRequest(f"{where}: {shown(value)} is not a valid path: a list of names, outermost first, is expected")
     return tuple(value)
 
 
@@ -130,14 +132,14 @@ def _id(about: Mapping[str, Any], name: str, where: str) -> str:
     try:
         return str(UUID(value)) if value else ""
     except ValueError:
-        raise BadRequest(f"{where}.{name}: {shown(value)} is no id: a UUID is expected") from None
+        raise BadRequest(f"{where}.{name}: {shown(value)} is not a valid id: a UUID is expected") from None
 
 
 def _text(about: Mapping[str, Any], name: str, where: str) -> str:
     """Empty when it is not given."""
     value = about.get(name)
     if value is not None and (not isinstance(value, str) or not value):
-        raise BadRequest(f"{where}.{name}: {shown(value)} is no string with a character in it")
+        raise BadRequest(f"{where}.{name}: {shown(value)} must be a non-empty string")
     return value or ""
 
 

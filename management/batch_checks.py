@@ -81,10 +81,11 @@ class Check:
 class BatchCheck(ManagementView):
     @extend_schema(request=BatchCheckBody, responses={200: BatchCheckShape})
     def post(self, _request: Request) -> Response:
-        """The answers in the order of the checks; what is missing or hidden is not allowed, or its own 404 on demand.
+        """Check which of several actions are allowed.
 
-        Raises BadRequest for more than 1,000 checks and for one that cannot be understood, Forbidden when somebody
-        else is asked about on an object whose grants the caller may not read.
+        The results are in the order of the checks. An object that does not exist or is hidden counts as not allowed;
+        `error-on-not-found` answers with its 404 instead. At most 1,000 checks are allowed. Asking about another
+        principal requires the right to read the grants on the object.
         """
         body = self.body(BatchCheckBody)
         given = body.get("checks")
@@ -93,8 +94,8 @@ class BatchCheck(ManagementView):
         checks = [_check(each, f"checks[{index}]", self.project_id) for index, each in enumerate(given)]
         allowed = _answers(checks, Rights(self.context), error_on_not_found=body.get("error_on_not_found"))
         results = [
-            {"allowed": told} if check.id is None else {"id": check.id, "allowed": told}
-            for check, told in zip(checks, allowed, strict=True)
+            {"allowed": is_allowed} if check.id is None else {"id": check.id, "allowed": is_allowed}
+            for check, is_allowed in zip(checks, allowed, strict=True)
         ]
         return Response({"results": results})
 
@@ -102,7 +103,7 @@ class BatchCheck(ManagementView):
 class OneCheck(ManagementView):
     @extend_schema(request=CheckBody, responses={200: CheckShape})
     def post(self, _request: Request) -> Response:
-        """As a batch of one check."""
+        """Check whether one action is allowed. Like `POST /action/batch-check` with a single check."""
         body = self.body(CheckBody)
         check = _check({"identity": body.get("identity"), "operation": body.get("operation")}, "", self.project_id)
         (allowed,) = _answers([check], Rights(self.context), error_on_not_found=False)
@@ -131,7 +132,7 @@ def _check(value: Mapping[str, Any], where: str, project_id: str) -> Check:
     batch_check_operations.ensure_members(value, {"id", "identity", "operation"}, where=where)
     identifier = value.get("id")
     if identifier is not None and not isinstance(identifier, str):
-        raise BadRequest(f"{_at(where, 'id')}: {batch_check_operations.shown(identifier)} is no string")
+        raise BadRequest(f"{_at(where, 'id')}: {batch_check_operations.shown(identifier)} is not a string")
     identity = identities.of_body(value.get("identity"), where=_at(where, "identity"))
     action, asked = batch_check_operations.parse(
         value.get("operation"), where=_at(where, "operation"), project_id=project_id

@@ -23,8 +23,8 @@ from tenants import access
 
 MAX_TARGETS = 100
 PAGING = [
-    OpenApiParameter("pageToken", str, description="`next-page-token` of the page before."),
-    OpenApiParameter("pageSize", int, description="How many at most, 100 if it is not said."),
+    OpenApiParameter("pageToken", str, description="The `next-page-token` of the previous page."),
+    OpenApiParameter("pageSize", int, description="The maximum number of entries; 100 by default."),
 ]
 
 
@@ -66,10 +66,10 @@ class UndropBody(Body):
 class DeletedTabulars(ManagementView):
     @extend_schema(
         responses={200: DeletedTabularsShape},
-        parameters=[OpenApiParameter("namespaceId", UUID, description="Only those of this namespace."), *PAGING],
+        parameters=[OpenApiParameter("namespaceId", UUID, description="Only objects in this namespace."), *PAGING],
     )
     def get(self, _request: Request, warehouse_id: str) -> Response:
-        """Dropped tables and views that can be restored, the newest drops first."""
+        """List the dropped tables and views that can be restored, the most recently dropped first."""
         namespace_id = _namespace_id(self.call.query.get("namespaceId"))
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.USE)
         found, last = listing.tabulars(granted, self.page, namespace_id=namespace_id)
@@ -79,7 +79,10 @@ class DeletedTabulars(ManagementView):
 class DeletedNamespaces(ManagementView):
     @extend_schema(responses={200: DeletedNamespacesShape}, parameters=PAGING)
     def get(self, _request: Request, warehouse_id: str) -> Response:
-        """Dropped namespaces that can be restored with all that was dropped with them, the newest drops first."""
+        """List the dropped namespaces that can be restored, the most recently dropped first.
+
+        Restoring a namespace also restores everything that was dropped with it.
+        """
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.USE)
         found, last = listing.namespaces(granted, self.page)
         return _answer(DeletedNamespacesShape, "namespaces", found, last)
@@ -88,7 +91,10 @@ class DeletedNamespaces(ManagementView):
 class Undrop(ManagementView):
     @extend_schema(request=UndropBody, responses={204: None})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Restore tables, views and namespaces, all or none; a namespace with all that was dropped with it."""
+        """Restore dropped tables, views and namespaces.
+
+        Either all of them are restored or none. A namespace is restored with everything that was dropped with it.
+        """
         asked = self.body(UndropBody).get("targets")
         if len(asked) > MAX_TARGETS:
             raise BadRequest(f"targets: {len(asked)} in one request, at most {MAX_TARGETS} are allowed")

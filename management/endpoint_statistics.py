@@ -28,14 +28,14 @@ _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UT
 
 
 class WarehouseFilterBody(Body):
-    """Calls about one warehouse (`warehouse-id`, with its `id`), about none (`unmapped`), or `all`."""
+    """Selects calls for one warehouse (`warehouse-id`, with its `id`), for no warehouse (`unmapped`), or `all`."""
 
     type = serializers.ChoiceField(choices=["all", "unmapped", "warehouse-id"])
     id = serializers.UUIDField(required=False)
 
 
 class RangeSpecifierBody(Body):
-    """A `window` of an ISO 8601 `interval` (days, hours, …) before its `end`, or another answer's `page-token`."""
+    """A `window`: an ISO 8601 `interval` (days, hours, …) before `end`; or the `page-token` of another response."""
 
     type = serializers.ChoiceField(choices=["window", "page-token"])
     end = serializers.DateTimeField(required=False)
@@ -72,7 +72,7 @@ class CalledEndpointShape(Shape):
 
 
 class EndpointStatisticsShape(Shape):
-    """`timestamps` are the ends of the hours in which something was called; each has its list, in the same order."""
+    """`timestamps` are the ends of the hours with calls; `called-endpoints` has a list for each, in that order."""
 
     timestamps = serializers.ListField(child=serializers.DateTimeField())
     called_endpoints = serializers.ListField(child=CalledEndpointShape(many=True))
@@ -85,7 +85,7 @@ class Window:
 
     def __init__(self, end: datetime, interval: timedelta) -> None:
         if not call_statistics.HOUR <= interval <= timedelta(days=LONGEST):
-            raise BadRequest(f"range-specifier.interval: from one hour (PT1H) to {LONGEST} days (P{LONGEST}D) can be")
+            raise BadRequest(f"range-specifier.interval: must be from one hour (PT1H) to {LONGEST} days (P{LONGEST}D)")
         if not _FIRST <= end <= _LAST:
             raise BadRequest(f"range-specifier.end: {end.isoformat()} is not between the years 2000 and 2200")
         self.end, self.interval = end, interval
@@ -101,7 +101,9 @@ class Window:
             return cls(body.get("end"), _interval(body.get("interval")))
         if body.get("type") == "page-token" and given == {"token"}:
             return cls.of_token(body.get("token"))
-        raise BadRequest("range-specifier: a window has `end` and `interval`, a page-token has `token`, and no more")
+        raise BadRequest(
+            "range-specifier: the type window takes only `end` and `interval`, the type page-token only `token`"
+        )
 
     @classmethod
     def of_token(cls, token: str) -> Self:
@@ -109,7 +111,7 @@ class Window:
         try:
             return cls(datetime.fromisoformat(end).astimezone(UTC), timedelta(seconds=float(seconds)))
         except (ValueError, OverflowError):
-            raise BadRequest(f"range-specifier.token: {token[:80]!r} is none of this server's") from None
+            raise BadRequest(f"range-specifier.token: {token[:80]!r} was not issued by this server") from None
 
     def token(self, *, steps: int) -> str:
         """The token of a neighbouring window."""
@@ -120,9 +122,10 @@ class Window:
 class EndpointStatistics(ManagementView):
     @extend_schema(request=EndpointStatisticsBody, responses={200: EndpointStatisticsShape})
     def post(self, _request: Request) -> Response:
-        """Calls by hour, route, status and warehouse; of the last day unless a window is given.
+        """Count calls by hour, route, status and warehouse.
 
-        Every window names its neighbours in time, empty ones too. The counts of the last half minute may be missing.
+        Without a window, the last day is returned. Each response has the page tokens of the windows before and after
+        it, even if they are empty. Calls of the last half minute may still be missing.
         """
         body = self.body(EndpointStatisticsBody)
         window = Window.parse(body.get("range_specifier"))
@@ -134,7 +137,7 @@ class EndpointStatistics(ManagementView):
         """The project and the filter, authorized. Raises BadRequest, NoSuchProject, NoSuchWarehouse, Forbidden."""
         kind, identifier = body.get("type"), body.get("id")
         if (kind == "warehouse-id") != (identifier is not None):
-            raise BadRequest("warehouse: `id` belongs to the type `warehouse-id`, and to no other")
+            raise BadRequest("warehouse: `id` is only allowed with the type `warehouse-id`")
         if identifier is None:
             project = access.project(self.context, self.project_id, ProjectAction.GET_ENDPOINT_STATISTICS)
             return project.target.id, kind
@@ -160,7 +163,9 @@ def _interval(text: str) -> timedelta:
     except (ValueError, OverflowError):
         interval = None
     if interval is None:
-        raise BadRequest(f"range-specifier.interval: {text!r} is no ISO 8601 duration of days, hours, minutes, seconds")
+        raise BadRequest(
+            f"range-specifier.interval: {text!r} is not a valid ISO 8601 duration of days, hours, minutes, seconds"
+        )
     return interval
 
 

@@ -22,7 +22,7 @@ from management.grantable import GRANTABLES, ROLE, Grantable
 from management.grants import PrincipalField, plain_principal
 from management.pagination import PAGE_PARAMETERS, token_of
 from permissions import explanations, privileges
-from permissions.explanations import Reader, Told
+from permissions.explanations import NamedExplanation, Reader
 from permissions.privileges import NamedPrincipal
 from tenants import access
 
@@ -33,7 +33,7 @@ class ObjectShape(Shape):
 
 
 class DecidingGrantShape(Shape):
-    """`object-id` and `granted-by` are told to those who may read the grants of that object."""
+    """`object-id` and `granted-by` are only returned to callers who may read the grants on that object."""
 
     privilege = serializers.CharField()
     principal = PrincipalField()
@@ -51,7 +51,7 @@ class RoleOnTheWayShape(Shape):
 
 
 class BecauseShape(Shape):
-    """One grant, the roles through which it is had, and what follows from it step by step down to the object."""
+    """A grant, the roles through which the principal has it, and what it implies, step by step, down to the object."""
 
     privilege = serializers.CharField()
     grant = DecidingGrantShape()
@@ -66,7 +66,7 @@ class NeedsField(serializers.ListField):
 
 
 class ExplanationShape(Shape):
-    """`managed-access` is the object without whose managed access the owner would hold what is missing."""
+    """`managed-access` is the object whose managed access keeps the owner from having the missing privilege."""
 
     allowed = serializers.BooleanField()
     action = serializers.CharField()
@@ -91,10 +91,12 @@ class WhoMayShape(Shape):
 
 _ACTION = OpenApiParameter("action", str, required=True, description="An action of the object, e.g. `get_metadata`.")
 _WHOSE = [
-    OpenApiParameter("principalUser", description="Ask about this user instead of oneself: <provider>~<subject>"),
-    OpenApiParameter("principalRole", description="Ask about this role instead of oneself: its id"),
+    OpenApiParameter("principalUser", description="Ask about this user instead of the caller: <provider>~<subject>"),
+    OpenApiParameter("principalRole", description="Ask about this role, by its id, instead of the caller"),
 ]
-_EXPAND = OpenApiParameter("expand", bool, description="Also list those who may because of a role that they are in.")
+_EXPAND = OpenApiParameter(
+    "expand", bool, description="Also list principals who may because they are members of a listed role."
+)
 
 
 class AboutRights(ManagementView):
@@ -118,7 +120,7 @@ class AboutRights(ManagementView):
         known = {action.value: action for action in ACTIONS[self.kind.type]}
         name = self.call.query.get("action")
         if name not in known:
-            given = "is missing" if name is None else f"{name[:80]!r} is none of a {self.kind.type.value}"
+            given = "is missing" if name is None else f"{name[:80]!r} is not an action on a {self.kind.type.value}"
             raise BadRequest(f"The query parameter action {given}: one of {', '.join(sorted(known))} is expected")
         return known[name]
 
@@ -133,21 +135,22 @@ class AboutRights(ManagementView):
 class Explained(AboutRights):
     @extend_schema(parameters=[_ACTION, *_WHOSE], responses={200: ExplanationShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Whether the caller, or somebody he may ask about, may do the action, and the chain of grants that decides.
+        """Explain whether a principal may perform an action, and which grants decide.
 
-        Asking about somebody else takes the right to read the grants on the object (of a role: on its project); the
-        roles that the identity provider gives another user are not known, and are not looked at.
+        Without `principalUser` and `principalRole` the principal is the caller. Asking about another principal requires
+        the right to read the grants on the object (for a role: on its project). Roles that the identity provider gives
+        to another user are not known to the server and are not considered.
         """
         action = self.action()
         identity = identities.of_query(self.call.query)
         chain = self.looked_up(parts)
         caller, reader = self.context.caller, Reader(self.context, chain)
         if identity is None or (identity.user == caller.id and caller.assumed_role is None):
-            told = explanations.of_caller(self.context, chain, action)
-            return Response(ExplanationShape.of(_plain(told, reader, is_own=True)))
+            answer = explanations.of_caller(self.context, chain, action)
+            return Response(ExplanationShape.of(_plain(answer, reader, is_own=True)))
         self.ensure_may_ask()
-        told = explanations.of_principal(self._principal(identity, chain), chain, action)
-        return Response(ExplanationShape.of(_plain(told, reader, is_own=False)))
+        answer = explanations.of_principal(self._principal(identity, chain), chain, action)
+        return Response(ExplanationShape.of(_plain(answer, reader, is_own=False)))
 
     def _principal(self, identity: NamedPrincipal, chain: Sequence[ObjectRef]) -> PrincipalId:
         """Raises NoSuchRole for a role that is hidden, or none of the object's project."""
@@ -162,10 +165,11 @@ class Explained(AboutRights):
 class WhoMay(AboutRights):
     @extend_schema(parameters=[_ACTION, _EXPAND, *PAGE_PARAMETERS], responses={200: WhoMayShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Users and roles that may do the action, by id, each with the grants that decide.
+        """List the users and roles that may perform an action, ordered by id, with the grants that decide.
 
-        Listed are those to whom something is granted on the object, on what it lies in, or (where that is enough) on
-        something in it; `expand` adds everybody who is in such a role. Who has a role by his token alone is not known.
+        Listed are principals with a grant on the object, on what contains it or, where that is sufficient, on something
+        in it. `expand` also lists the members of such roles. Users who have a role only through their token are not
+        known to the server.
         """
         action, page = self.action(), self.page
         chain = self.looked_up(parts)
@@ -177,24 +181,24 @@ class WhoMay(AboutRights):
         principals = [
             {
                 "principal": plain_principal(holder.principal),
-                "because": _because(Told(holder.explanation, names), reader, is_own=False),
+                "because": _because(NamedExplanation(holder.explanation, names), reader, is_own=False),
             }
             for holder in holders
         ]
-        told = {"action": action.value, "needs": _needs(REQUIRED[action]), "principals": principals}
-        return Response(WhoMayShape.of({**told, "next_page_token": token_of(following)}))
+        answer = {"action": action.value, "needs": _needs(REQUIRED[action]), "principals": principals}
+        return Response(WhoMayShape.of({**answer, "next_page_token": token_of(following)}))
 
 
-def _plain(told: Told, reader: Reader, *, is_own: bool) -> dict[str, Any]:
-    found = told.explanation
+def _plain(answer: NamedExplanation, reader: Reader, *, is_own: bool) -> dict[str, Any]:
+    found = answer.explanation
     return {
         "allowed": found.allowed,
         "action": found.action.value,
         "needs": _needs(REQUIRED[found.action]),
-        "because": _because(told, reader, is_own=is_own),
+        "because": _because(answer, reader, is_own=is_own),
         "missing": _needs(found.missing),
         "managed_access": _object(found.managed) if found.managed else None,
-        "remark": "The user was deleted: whatever is granted to the id, it holds nothing" if told.is_deleted else None,
+        "remark": "The user was deleted: grants to this id have no effect" if answer.is_deleted else None,
     }
 
 
@@ -206,7 +210,7 @@ def _object(ref: ObjectRef) -> dict[str, str]:
     return {"object_type": ref.type.value, "object_id": ref.id}
 
 
-def _because(told: Told, reader: Reader, *, is_own: bool) -> list[dict[str, Any]]:
+def _because(answer: NamedExplanation, reader: Reader, *, is_own: bool) -> list[dict[str, Any]]:
     return [
         {
             "privilege": reason.privilege.value,
@@ -214,14 +218,14 @@ def _because(told: Told, reader: Reader, *, is_own: bool) -> list[dict[str, Any]
             "through_roles": [
                 {
                     "role": plain_principal(role)["role"],
-                    "name": told.role_names.get(role),
-                    "by": told.origins.get(role, "membership"),
+                    "name": answer.role_names.get(role),
+                    "by": answer.origins.get(role, "membership"),
                 }
                 for role in reason.through
             ],
             "then": [f"{step.privilege} on {step.ref.type} {step.ref.id}" for step in reason.then],
         }
-        for reason in told.explanation.because
+        for reason in answer.explanation.because
     ]
 
 

@@ -94,7 +94,10 @@ class ObjectGrants(ManagementView):
 
     @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: GrantsShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """All direct grants, by principal and privilege; who asks for his own needs no right but to see the object."""
+        """List the direct grants on the object, by principal and privilege.
+
+        Callers who ask for their own grants only need the right to see the object.
+        """
         asked = identities.of_query(self.call.query)
         page = self.page
         own = asked is not None and asked.user == self.context.caller.id
@@ -104,12 +107,15 @@ class ObjectGrants(ManagementView):
         keyed = [(entry, f"{entry.principal} {entry.privilege}") for entry in entries]
         following = [pair for pair in keyed if pair[1] > (page.after or "")]
         shown, last = page.cut(following[: page.limit])
-        told = {"grants": [_plain(entry) for entry in shown], "next_page_token": token_of(last)}
-        return Response(GrantsShape.of(told))
+        body = {"grants": [_plain(entry) for entry in shown], "next_page_token": token_of(last)}
+        return Response(GrantsShape.of(body))
 
     @extend_schema(request=GrantsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
+        """Grant and revoke privileges, at most 100 in one request.
+
+        Either all changes are made or none; repeating the request changes nothing.
+        """
         body = self.body(GrantsBody)
         writes, deletes = (_entries(body, side, self.kind.type) for side in ("writes", "deletes"))
         granted = self.kind.seen(self.context, parts)
@@ -125,7 +131,7 @@ class ObjectGrantablePrivileges(ManagementView):
 
     @extend_schema(responses={200: GrantablePrivilegesShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Every privilege that the object knows, and whether the caller may grant it."""
+        """List the privileges that exist on the object, and whether the caller may grant them."""
         found = grants.grantable(self.kind.seen(self.context, parts))
         privileges = [{"privilege": each.value, "allowed": allowed} for each, allowed in found.items()]
         return Response(GrantablePrivilegesShape.of({"privileges": privileges}))
@@ -134,8 +140,8 @@ class ObjectGrantablePrivileges(ManagementView):
 class Vocabulary(ManagementView):
     @extend_schema(responses={200: PrivilegesShape})
     def get(self, _request: Request) -> Response:
-        """Every privilege of every kind of object, described."""
-        told = [
+        """List and describe all privileges of every type of object."""
+        body = [
             {
                 "name": privilege.value,
                 "display_name": privilege.value.replace("_", " ").capitalize(),
@@ -146,22 +152,25 @@ class Vocabulary(ManagementView):
             for kind, grantable in GRANTABLE.items()
             for privilege in sorted(grantable)
         ]
-        return Response(PrivilegesShape.of({"privileges": told}))
+        return Response(PrivilegesShape.of({"privileges": body}))
 
 
 class HeldGrants(ManagementView):
     @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: HeldGrantsShape})
     def get(self, _request: Request) -> Response:
-        """Everything granted directly to a principal in the project: the caller himself, or whom he may ask about."""
+        """List the direct grants of a principal in the project.
+
+        Without `principalUser` and `principalRole` the principal is the caller.
+        """
         asked = identities.of_query(self.call.query) or NamedPrincipal(user=self.context.caller.id)
         own = asked.user == self.context.caller.id
         action = ProjectAction.GET_METADATA if own else ProjectAction.READ_GRANTS
         granted = access.project(self.context, self.project_id, action)
-        told = [
+        body = [
             {"resource_type": ref.type.value, "resource_id": ref.id, "privilege": privilege.value}
             for ref, privilege in grants.of(granted, _principal(asked))
         ]
-        return Response(HeldGrantsShape.of({"grants": told}))
+        return Response(HeldGrantsShape.of({"grants": body}))
 
 
 def note_foreign_roles(granted: Granted[object], entries: Iterable[GrantEntry]) -> None:

@@ -73,10 +73,10 @@ def _again(call: ApiRequest, run: Run) -> Response:
         # what else is refused was allowed before: parsing, which comes first, went well when this was carried out
         if error.status not in TERMINAL:
             raise
-    return _told(call)
+    return _repeated_response(call)
 
 
-def _told(call: ApiRequest) -> Response:
+def _repeated_response(call: ApiRequest) -> Response:
     for _ in range(_LOOKS):
         earlier = outcomes.find(call.context)
         answer = earlier and (earlier.refusal or earlier.answer)
@@ -91,7 +91,9 @@ def _without_answer(call: ApiRequest, earlier: Outcome | None) -> Response:
     if call.method == "DELETE":
         return Response(status=status.HTTP_204_NO_CONTENT)
     what = f"{earlier.object_type} {earlier.object_id}" if earlier else "object"
-    raise Conflict(f"A request with this Idempotency-Key was carried out, but its answer was not kept: read the {what}")
+    raise Conflict(
+        f"A request with this Idempotency-Key was carried out, but its response was not stored: read the {what}"
+    )
 
 
 def _body(response: Response) -> bytes:

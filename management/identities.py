@@ -1,4 +1,4 @@
-"""Somebody whose rights a request asks about, as the actions and the permission checks write him."""
+"""The principal whose rights a request asks about, as the actions and the permission checks write it."""
 
 import re
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ SCHEMA: dict[str, Any] = {
 
 
 def of_query(query: Mapping[str, str]) -> NamedPrincipal | None:
-    """`principalUser` or `principalRole` of a query; None when it asks about the caller himself."""
+    """`principalUser` or `principalRole` of a query; None when it asks about the caller."""
     given = {kind: query[name] for kind, name in _PARAMETERS.items() if name in query}
     if len(given) > 1:
-        raise BadRequest("principalUser and principalRole are both given: whose rights are asked about? Name one")
+        raise BadRequest("principalUser and principalRole are both given: send only one of them")
     for kind, value in given.items():
         return _identity(kind, value, where=_PARAMETERS[kind])
     return None
 
 
 def of_body(value: object, *, where: str) -> NamedPrincipal | None:
-    """The tagged union `{"user": id}` or `{"role": id}`; None stands for the caller himself."""
+    """The tagged union `{"user": id}` or `{"role": id}`; None stands for the caller."""
     if value is None:
         return None
     if isinstance(value, Mapping) and len(value) == 1:
@@ -48,9 +48,11 @@ _PARAMETERS = {"user": "principalUser", "role": "principalRole"}
 def _identity(kind: str, value: object, *, where: str) -> NamedPrincipal:
     if kind == "user":
         if not isinstance(value, str) or not _USER_ID.fullmatch(value) or not value.isprintable():
-            raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is no user id: <provider>~<subject> is expected")
+            raise BadRequest(
+                f"{where}: {str(value)[:_SHOWN]!r} is not a valid user id: <provider>~<subject> is expected"
+            )
         return NamedPrincipal(user=PrincipalId(value))
     try:
         return NamedPrincipal(role=str(UUID(str(value))))
     except ValueError:
-        raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is no role id: a UUID is expected") from None
+        raise BadRequest(f"{where}: {str(value)[:_SHOWN]!r} is not a valid role id: a UUID is expected") from None

@@ -43,12 +43,16 @@ class MovedShape(Shape):
 class NamespaceProtection(ManagementView):
     @extend_schema(responses={200: ProtectionShape})
     def get(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
+        """Read whether the namespace is protected from deletion."""
         granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.GET_METADATA)
         return Response(ProtectionShape.of(protection.of(granted)))
 
     @extend_schema(request=ProtectionBody, responses={200: ProtectionShape})
     def post(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
-        """Protect it from being dropped, or lift that; what lies in it is protected only by itself."""
+        """Protect the namespace from deletion, or remove the protection.
+
+        Objects in it are only protected by a protection of their own.
+        """
         body = self.body(ProtectionBody)
         granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.SET_PROTECTION)
         now = protection.set_on_namespace(granted, protected=body.get("protected"), reason=body.get("reason"))
@@ -58,7 +62,10 @@ class NamespaceProtection(ManagementView):
 class NamespaceMove(ManagementView):
     @extend_schema(request=MoveBody, responses={200: MovedShape})
     def post(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
-        """Give it the full path `destination`, with all that lies below; its id, locations and own grants stay."""
+        """Move the namespace to the full path `destination`, with everything in it.
+
+        Its id, its locations and its direct grants do not change.
+        """
         destination: list[str] = self.body(MoveBody).get("destination")
         granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.MOVE)
         namespace_moves.check_destination(granted.target, destination)

@@ -8,9 +8,10 @@ PATHS: Final = {
     "/management/v1/warehouse/{warehouse}/table/{table}/metrics-reports": {
         "get": {
             "operationId": "getWarehouseByWarehouseTableByTableMetricsReports",
-            "description": "What engines have reported about scans of the table and commits to it, newest first. "
-            "Reports hold the filters of other people's scans, so that only who may read the data may read them.",
-            "summary": "What engines have reported about scans of the table and commits to it, newest first",
+            "description": "List what engines reported about scans of the table and commits to it, newest first. "
+            "Reports contain the filters of other users' scans, so only callers who may read the "
+            "table's data may read them.",
+            "summary": "List what engines reported about scans of the table and commits to it, newest first",
             "parameters": [
                 {"in": "path", "name": "warehouse", "schema": {"type": "string"}, "required": True},
                 {
@@ -53,12 +54,12 @@ COMPONENTS: Final = {
     "schemas": {
         "Error": {
             "type": "object",
-            "description": "What was wrong, as the Iceberg REST API says it.",
+            "description": "An error, in the format of the Iceberg REST API.",
             "properties": {
                 "error": {
                     "type": "object",
                     "properties": {
-                        "message": {"type": "string", "description": "One sentence for a person."},
+                        "message": {"type": "string", "description": "A sentence for people."},
                         "type": {"type": "string", "description": "The kind of error, for programs."},
                         "code": {"type": "integer", "description": "The HTTP status."},
                     },
@@ -79,7 +80,10 @@ COMPONENTS: Final = {
                             "received-at": {"type": "string", "format": "date-time"},
                             "actor": {"type": "string"},
                             "report-type": {"type": "string"},
-                            "report": {"type": "object", "description": "As the Iceberg REST API has it."},
+                            "report": {
+                                "type": "object",
+                                "description": "The report, in the format of the Iceberg REST API.",
+                            },
                         },
                         "required": ["actor", "id", "received-at", "report", "report-type"],
                     },
@@ -91,7 +95,7 @@ COMPONENTS: Final = {
     },
     "responses": {
         "Error": {
-            "description": "The request was refused, or failed; the header X-Request-Id finds it in the server's log.",
+            "description": "The request was refused or failed; search the server's log for the header X-Request-Id.",
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
         }
     },

@@ -37,8 +37,8 @@ _KEY: Final = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.UUID,
     OpenApiParameter.HEADER,
-    description="A UUID of the caller's choice: a request that is repeated with it within 30 minutes is carried out "
-    "once, and answered as the first one was.",
+    description="A UUID that the client generates. If the same request is sent again within 30 "
+    "minutes, the change is not made twice, and the response is that of the first request.",
 )
 
 _VERBS: Final = {"GET": "Read", "POST": "Change", "PUT": "Replace", "DELETE": "Delete"}

@@ -7,8 +7,8 @@ from lakewarden.http.request import ApiRequest
 from lakewarden.paging import next_token
 
 PAGE_PARAMETERS = [
-    OpenApiParameter("pageToken", str, description="`next-page-token` of the page before."),
-    OpenApiParameter("pageSize", int, description="At most so many; 100 when it is not said, 1000 at most."),
+    OpenApiParameter("pageToken", str, description="The `next-page-token` of the previous page."),
+    OpenApiParameter("pageSize", int, description="The maximum number of entries; 100 by default, 1000 at most."),
 ]
 
 
@@ -21,5 +21,5 @@ def text_filter(call: ApiRequest, name: str) -> str | None:
     """A text of the query, or None when it is absent or empty. Raises BadRequest for one that no name can hold."""
     value = call.query.get(name)
     if value and not value.isprintable():
-        raise BadRequest(f"Invalid query parameter {name}={value[:80]!r}: it holds a control character")
+        raise BadRequest(f"Invalid query parameter {name}={value[:80]!r}: it contains a control character")
     return value or None

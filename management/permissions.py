@@ -65,13 +65,16 @@ class Assignments(ManagementView):
 
     @extend_schema(responses={200: AssignmentsShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """All direct assignments, by principal and type."""
+        """List the direct assignments, by principal and type."""
         granted = self.kind.read(self.context, parts)
-        return Response(AssignmentsShape.of({"assignments": _told(grants.on(granted))}))
+        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted))}))
 
     @extend_schema(request=AssignmentsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
+        """Add and remove assignments, at most 100 in one request.
+
+        Either all changes are made or none; repeating the request changes nothing.
+        """
         writes, deletes = _sides(self.body(AssignmentsBody))
         granted = self.kind.seen(self.context, parts)
         added = _entries(writes, self.kind.type, "writes")
@@ -85,14 +88,17 @@ class RoleAssignments(ManagementView):
 
     @extend_schema(responses={200: AssignmentsShape})
     def get(self, _request: Request, role_id: str) -> Response:
-        """All owners and direct members, by type."""
+        """List the owners and direct members of the role, by type."""
         granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
         members = [{"type": ASSIGNEE, **plain_principal(each)} for each in role_members.everybody_in(granted)]
-        return Response(AssignmentsShape.of({"assignments": _told(grants.on(granted)) + members}))
+        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted)) + members}))
 
     @extend_schema(request=AssignmentsBody, responses={204: None})
     def post(self, _request: Request, role_id: str) -> Response:
-        """Apply a difference of at most 100 entries, all or none; doing it again changes nothing."""
+        """Add and remove owners and members of the role, at most 100 in one request.
+
+        Either all changes are made or none; repeating the request changes nothing.
+        """
         writes, deletes = _sides(self.body(AssignmentsBody))
         granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
         added = _difference(writes, "writes")
@@ -102,7 +108,7 @@ class RoleAssignments(ManagementView):
         return Response(status=204)
 
 
-def _told(entries: list[GrantEntry]) -> list[dict[str, str]]:
+def _assignments(entries: list[GrantEntry]) -> list[dict[str, str]]:
     return [{"type": entry.privilege.value, **plain_principal(entry.principal)} for entry in entries]
 
 
@@ -132,7 +138,7 @@ class Access(ManagementView):
 
     @extend_schema(responses={200: AccessShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """What the caller may do with the object, as a plain list of names."""
+        """List the names of the actions that the caller may perform on the object."""
         granted = self.kind.seen(self.context, parts)
         return Response(
             AccessShape.of({"allowed_actions": privileges.allowed_actions(self.kind.type, granted.privileges)})
@@ -144,7 +150,7 @@ class AuthorizerActions(ManagementView):
 
     @extend_schema(responses={200: AccessShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Which rights on the object the caller may grant, and whether he may read who holds them."""
+        """List the privileges that the caller may grant on the object, and whether they may read its grants."""
         granted = self.kind.seen(self.context, parts)
         kind = self.kind.type
         may = [f"grant_{each}" for each in GRANTABLE[kind] if may_grant(each, granted.privileges, on=kind)]
@@ -156,7 +162,7 @@ class ManagedAccess(ManagementView):
 
     @extend_schema(responses={200: ManagedAccessShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Whether access is managed here, and whether it is because of what the object lies in."""
+        """Read whether the object has managed access, of its own or inherited."""
         own, inherited = grants.managed_access(self.kind.seen(self.context, parts))
         return Response(ManagedAccessShape.of({"managed_access": own, "managed_access_inherited": inherited}))
 
@@ -166,7 +172,10 @@ class SetManagedAccess(ManagementView):
 
     @extend_schema(request=ManagedAccessBody, responses={200: None})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Leave granting in the object to those who manage grants (true), or to owners too (false)."""
+        """Set managed access.
+
+        With it, only principals who manage grants may grant privileges in the object; without it, owners may too.
+        """
         body = self.body(ManagedAccessBody)
         grants.set_managed_access(self.kind.read(self.context, parts), managed=body.get("managed_access"))
         return Response(status=200)

@@ -51,12 +51,12 @@ class ProjectView(ManagementView):
 class Projects(ProjectView):
     @extend_schema(request=None, responses={200: ProjectShape})
     def get(self, _request: Request) -> Response:
-        """The project that the request is about."""
+        """Read the project of the request."""
         return self._get(self.project_id)
 
     @extend_schema(request=ProjectBody, responses={201: ProjectShape})
     def post(self, _request: Request) -> Response:
-        """Create a project; the caller administers it."""
+        """Create a project. The caller becomes its administrator."""
         body = self.body(ProjectBody)
         granted = access.server(self.context, ServerAction.CREATE_PROJECT)
         project = projects.create(granted, body.get("project_name"), project_id=body.get("project_id"))
@@ -64,21 +64,21 @@ class Projects(ProjectView):
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, _request: Request) -> Response:
-        """Delete the project, which must have no warehouses; its roles and grants go with it."""
+        """Delete the project of the request, with its roles and grants. It must have no warehouses."""
         return self._delete(self.project_id)
 
 
 class RenameProject(ProjectView):
     @extend_schema(request=RenameProjectBody, responses={200: ProjectShape})
     def post(self, _request: Request) -> Response:
-        """Give the project another name."""
+        """Rename the project of the request."""
         return self._rename(self.project_id)
 
 
 class ProjectList(ManagementView):
     @extend_schema(request=None, responses={200: ProjectListShape})
     def get(self, _request: Request) -> Response:
-        """The projects that the caller may see, by name; an empty list is an answer like any other."""
+        """List the projects that the caller may see, by name. The list is empty if there are none."""
         visible = access.visible_projects(self.context)
         return Response({"projects": [ProjectShape.of(project) for project in visible]})
 
@@ -86,38 +86,38 @@ class ProjectList(ManagementView):
 class NamedProject(ProjectView):
     @extend_schema(request=None, responses={200: ProjectShape}, deprecated=True)
     def get(self, _request: Request, project_id: str) -> Response:
-        """As `GET /project` with `x-project-id`."""
+        """Read a project. Like `GET /project` with `x-project-id`."""
         return self._get(project_id)
 
     @extend_schema(request=None, responses={204: None}, deprecated=True)
     def delete(self, _request: Request, project_id: str) -> Response:
-        """As `DELETE /project` with `x-project-id`."""
+        """Delete a project. Like `DELETE /project` with `x-project-id`."""
         return self._delete(project_id)
 
 
 class RenameNamedProject(ProjectView):
     @extend_schema(request=RenameProjectBody, responses={200: ProjectShape}, deprecated=True)
     def post(self, _request: Request, project_id: str) -> Response:
-        """As `POST /project/rename` with `x-project-id`."""
+        """Rename a project. Like `POST /project/rename` with `x-project-id`."""
         return self._rename(project_id)
 
 
 class DefaultProject(ProjectView):
     @extend_schema(request=None, responses={200: ProjectShape}, deprecated=True)
     def get(self, _request: Request) -> Response:
-        """The default project, whatever `x-project-id` says."""
+        """Read the default project. `x-project-id` is ignored."""
         return self._get(access.default_project_id())
 
     @extend_schema(request=None, responses={204: None}, deprecated=True)
     def delete(self, _request: Request) -> Response:
-        """As `DELETE /project` without `x-project-id`."""
+        """Delete the default project. Like `DELETE /project` without `x-project-id`."""
         return self._delete(access.default_project_id())
 
 
 class RenameDefaultProject(ProjectView):
     @extend_schema(request=RenameProjectBody, responses={200: ProjectShape}, deprecated=True)
     def post(self, _request: Request) -> Response:
-        """As `POST /project/rename` without `x-project-id`."""
+        """Rename the default project. Like `POST /project/rename` without `x-project-id`."""
         return self._rename(access.default_project_id())
 
 

@@ -59,7 +59,7 @@ class MemberListShape(Shape):
 class RoleMembers(ManagementView):
     @extend_schema(responses={200: MemberListShape}, parameters=[_KIND, *PAGE_PARAMETERS])
     def get(self, _request: Request, role_id: str) -> Response:
-        """Direct members by id."""
+        """List the direct members of the role, by id."""
         kind = _kind_of(self.call.query.get("type"))
         granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
         found, following = role_members.direct(granted, self.page, kind=kind)
@@ -67,7 +67,10 @@ class RoleMembers(ManagementView):
 
     @extend_schema(request=MembersBody, responses={204: None})
     def post(self, _request: Request, role_id: str) -> Response:
-        """Put at most 1,000 users and roles into the role, all or none; doing it again changes nothing."""
+        """Add at most 1,000 users and roles to the role.
+
+        Either all are added or none; repeating the request changes nothing.
+        """
         wanted = parse_members(self.body(MembersBody).get("members"), where="members")
         granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
         ensure_seen(self.context, wanted, project_id=self.project_id)
@@ -78,9 +81,9 @@ class RoleMembers(ManagementView):
 class OneMember(ManagementView):
     @extend_schema(responses={204: None})
     def delete(self, _request: Request, role_id: str, kind: str, member_id: str) -> Response:
-        """Take a user or role out of the role; 204 also when it is not in it."""
+        """Remove a user or role from the role. The response is also 204 if it is not a member."""
         if kind not in _KINDS:
-            raise NoSuchRoute(f"There is nothing at members/{kind}: user or role is expected")
+            raise NoSuchRoute(f"members/{kind} does not exist: user or role is expected")
         member = _principal(kind, member_id, where="member")
         granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
         role_members.remove(granted, member)
@@ -90,7 +93,10 @@ class OneMember(ManagementView):
 class TransitiveMembers(ManagementView):
     @extend_schema(responses={200: MemberListShape}, parameters=[_KIND, *PAGE_PARAMETERS])
     def get(self, _request: Request, role_id: str) -> Response:
-        """Everybody who is in the role, directly or through roles in it; those roles among them. By id."""
+        """List all members of the role, direct ones and members of member roles, by id.
+
+        The member roles themselves are included.
+        """
         kind = _kind_of(self.call.query.get("type"))
         granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
         found, following = role_members.transitive(granted, self.page, kind=kind)
@@ -104,6 +110,7 @@ class MemberOf(ManagementView):
 
     @extend_schema(responses={200: RoleListShape}, parameters=PAGE_PARAMETERS)
     def get(self, _request: Request, role_id: str) -> Response:
+        """List the roles that the role is a member of, by name."""
         granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
         found, following = role_members.member_of(granted, self.page, transitive=self.transitive)
         return Response(RoleListShape.of({"roles": found, "next_page_token": token_of(following)}))

@@ -20,7 +20,7 @@ from tenants.services.roles import Source
 
 
 class WantedRoleBody(Kebab):
-    """A role by `provider-id` and `source-id`, or else by `name`; what is left out stays as it is."""
+    """A role, named by `provider-id` and `source-id` or by `name`; omitted members are not changed."""
 
     name = serializers.CharField(trim_whitespace=False)
     description = serializers.CharField(
@@ -58,9 +58,10 @@ class ProvisionShape(Shape):
 class RoleProvisioning(ManagementView):
     @extend_schema(request=ProvisionBody, responses={200: ProvisionShape})
     def post(self, _request: Request) -> Response:
-        """Bring at most 1,000 roles of the project, with at most 10,000 members, to the state that is described.
+        """Create or update at most 1,000 roles with at most 10,000 members in one request.
 
-        All or none. With `prune-members` those who are not listed are taken out of the roles that list members.
+        Either all changes are made or none. `prune-members` removes members that are not listed, from roles that list
+        members.
         """
         body = self.body(ProvisionBody)
         wanted = [_wanted(each, where=f"roles[{index}]") for index, each in enumerate(body.get("roles"))]

@@ -22,7 +22,7 @@ _FILTERS = [
     OpenApiParameter("roleIds", UUID, many=True, description="Only roles of these ids; may be repeated."),
     OpenApiParameter("providerIds", str, many=True, description="Only roles of these providers; may be repeated."),
     OpenApiParameter("sourceIds", str, many=True, description="Only roles of these sources; may be repeated."),
-    OpenApiParameter("name", str, description="Only roles whose name holds this, without regard to case."),
+    OpenApiParameter("name", str, description="Only roles whose name contains this text, ignoring case."),
 ]
 
 
@@ -71,7 +71,7 @@ class SourceBody(Body):
 class Roles(ManagementView):
     @extend_schema(responses={200: RoleListShape}, parameters=[*_FILTERS, *PAGE_PARAMETERS])
     def get(self, request: Request) -> Response:
-        """The project's roles by name; `projectId` is the old way to name the project."""
+        """List the roles of the project, by name. `projectId` is a deprecated way to name the project."""
         many = request.query_params.getlist
         wanted = Wanted(
             ids=frozenset(_uuid(each) for each in many("roleIds")),
@@ -86,7 +86,11 @@ class Roles(ManagementView):
 
     @extend_schema(request=RoleBody, responses={201: RoleShape})
     def post(self, _request: Request) -> Response:
-        """A role that the caller owns; with `provider-id` and `source-id` it stands for that group of the provider."""
+        """Create a role.
+
+        The caller becomes its owner. With `provider-id` and `source-id` it stands for that group of the identity
+        provider.
+        """
         body = self.body(RoleBody)
         source = Source.given(body.get("provider_id"), body.get("source_id"))
         project_id = self.context.project_id or body.get("project_id") or self.project_id
@@ -98,12 +102,13 @@ class Roles(ManagementView):
 class OneRole(ManagementView):
     @extend_schema(responses={200: RoleShape})
     def get(self, _request: Request, role_id: str) -> Response:
+        """Read a role."""
         granted = access.role(self.context, role_id, RoleAction.READ, project_id=self.project_id)
         return Response(RoleShape.of(granted.target))
 
     @extend_schema(request=RoleText, responses={200: RoleShape})
     def post(self, _request: Request, role_id: str) -> Response:
-        """Replace name and description: without `description` it is removed."""
+        """Replace the name and description of a role. Without `description`, the description is removed."""
         body = self.body(RoleText)
         granted = access.role(self.context, role_id, RoleAction.UPDATE, project_id=self.project_id)
         role = roles.update(granted, body.get("name"), description=body.get("description"))
@@ -111,6 +116,7 @@ class OneRole(ManagementView):
 
     @extend_schema(responses={204: None})
     def delete(self, _request: Request, role_id: str) -> Response:
+        """Delete a role, with its grants and memberships."""
         roles.delete(access.role(self.context, role_id, RoleAction.DELETE, project_id=self.project_id))
         return Response(status=204)
 
@@ -118,7 +124,7 @@ class OneRole(ManagementView):
 class RoleSourceSystem(ManagementView):
     @extend_schema(request=SourceBody, responses={200: RoleShape})
     def put(self, _request: Request, role_id: str) -> Response:
-        """Let the role stand for another group of an identity provider."""
+        """Bind the role to another group of an identity provider."""
         body = self.body(SourceBody)
         source = Source.given(body.get("provider_id"), body.get("source_id"))
         granted = access.role(self.context, role_id, RoleAction.UPDATE_SOURCE_SYSTEM, project_id=self.project_id)
@@ -128,7 +134,7 @@ class RoleSourceSystem(ManagementView):
 class RoleMetadata(ManagementView):
     @extend_schema(responses={200: RoleMetadataShape})
     def get(self, _request: Request, role_id: str) -> Response:
-        """What identifies a role, whatever project the request is about; only for who may see the role."""
+        """Read the name, project and source of a role in any project. The caller must be allowed to see the role."""
         granted = access.role_anywhere(self.context, role_id, RoleAction.READ_METADATA)
         return Response(RoleMetadataShape.of(granted.target))
 
@@ -142,7 +148,7 @@ def _uuid(text: str) -> UUID:
 
 def _plain(text: str, parameter: str) -> str:
     if not text.isprintable():
-        raise BadRequest(f"Invalid query parameter {parameter}={text[:80]!r}: it holds a control character")
+        raise BadRequest(f"Invalid query parameter {parameter}={text[:80]!r}: it contains a control character")
     return text
 
 

@@ -37,9 +37,10 @@ class FoundRolesShape(Shape):
 class UserSearch(ManagementView):
     @extend_schema(request=SearchBody, responses={200: FoundUsersShape})
     def post(self, _request: Request) -> Response:
-        """The best ten by name: of the server for its administrators, of the request's project for who sees that.
+        """Find users by name, the ten best matches.
 
-        Anybody is found by his whole id or e-mail.
+        Administrators of the server search all users; other callers search the users of the request's project, if they
+        may see them. A full id or email address finds any user.
         """
         text = self.body(SearchBody).get("search")
         if access.may_on_server(self.context, ServerAction.LIST_USERS):
@@ -53,7 +54,7 @@ class UserSearch(ManagementView):
 class RoleSearch(ManagementView):
     @extend_schema(request=SearchBody, responses={200: FoundRolesShape})
     def post(self, _request: Request) -> Response:
-        """The best ten of the project by name, or the one of an id."""
+        """Find roles of the project by name, the ten best matches, or one role by its id."""
         text = self.body(SearchBody).get("search")
         granted = access.project(self.context, self.project_id, ProjectAction.SEARCH_ROLES)
         return Response(FoundRolesShape.of({"roles": principal_search.roles(granted, text)}))

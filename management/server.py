@@ -30,7 +30,7 @@ class InfoShape(Shape):
 class Info(ManagementView):
     @extend_schema(responses={200: InfoShape})
     def get(self, _request: Request) -> Response:
-        """Open to every authenticated caller."""
+        """Read the version and settings of the server. Every authenticated caller may do so."""
         server = servers.this()
         info = {
             "server_id": server.id,
@@ -46,7 +46,9 @@ class Info(ManagementView):
 class BootstrapBody(Body):
     accept_terms_of_use = serializers.BooleanField()
     is_operator = serializers.BooleanField(
-        default=False, help_text="For automation: be allowed everything everywhere, instead of administering."
+        default=False,
+        help_text="Make the caller an operator, who may do everything everywhere, "
+        "instead of an administrator; for automation.",
     )
     user_name = serializers.CharField(required=False, max_length=255)
     user_email = serializers.CharField(required=False, max_length=255)
@@ -56,14 +58,14 @@ class BootstrapBody(Body):
 class Bootstrap(ManagementView):
     @extend_schema(request=BootstrapBody, responses={204: None})
     def post(self, _request: Request) -> Response:
-        """Make the caller the administrator: 204 once, then 400 for everybody until the server's owner reopens it.
+        """Make the caller the first administrator of the server.
 
-        An operator may do everything everywhere; an administrator manages the server and its projects, and sees no
-        data of theirs.
+        The response is 204 once and then 400, until `lakewarden reopen-bootstrap` is run. An administrator manages the
+        server and its projects but sees no data. With `is-operator` the caller may do everything everywhere.
         """
         body = self.body(BootstrapBody)
         if not body.get("accept_terms_of_use"):
-            raise BadRequest("accept-terms-of-use is false: the server is bootstrapped only with it true")
+            raise BadRequest("accept-terms-of-use must be true to bootstrap the server")
         caller = self.context.caller
         described = replace(
             caller,

@@ -32,7 +32,10 @@ class FoundTabularsShape(Shape):
 class SearchTabular(ManagementView):
     @extend_schema(request=SearchTabularBody, responses={200: FoundTabularsShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """The best ten of those that the caller may see; an id finds its table or view, or what a namespace holds."""
+        """Find tables and views by name, the ten best matches that the caller may see.
+
+        The id of a table or view finds it; the id of a namespace finds what it contains.
+        """
         text = self.body(SearchTabularBody).get("search")
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.USE)
         return Response(FoundTabularsShape.of({"tabulars": search.search(granted, text)}))

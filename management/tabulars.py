@@ -15,12 +15,13 @@ from management.namespaces import ProtectionBody, ProtectionShape
 class TableProtection(ManagementView):
     @extend_schema(responses={200: ProtectionShape})
     def get(self, _request: Request, warehouse_id: str, table_id: str) -> Response:
+        """Read whether the table is protected from deletion."""
         granted = access.table_in(self.context, warehouse_id, table_id, TableAction.GET_METADATA)
         return Response(ProtectionShape.of(protection.of(granted)))
 
     @extend_schema(request=ProtectionBody, responses={200: ProtectionShape})
     def post(self, _request: Request, warehouse_id: str, table_id: str) -> Response:
-        """Protect it from being dropped, unregistered and replaced, or lift that."""
+        """Protect the table from being dropped, unregistered or replaced, or remove the protection."""
         body = self.body(ProtectionBody)
         granted = access.table_in(self.context, warehouse_id, table_id, TableAction.SET_PROTECTION)
         now = protection.set_on_tabular(granted, protected=body.get("protected"), reason=body.get("reason"))
@@ -30,12 +31,13 @@ class TableProtection(ManagementView):
 class ViewProtection(ManagementView):
     @extend_schema(responses={200: ProtectionShape})
     def get(self, _request: Request, warehouse_id: str, view_id: str) -> Response:
+        """Read whether the view is protected from deletion."""
         granted = access.view_in(self.context, warehouse_id, view_id, ViewAction.GET_METADATA)
         return Response(ProtectionShape.of(protection.of(granted)))
 
     @extend_schema(request=ProtectionBody, responses={200: ProtectionShape})
     def post(self, _request: Request, warehouse_id: str, view_id: str) -> Response:
-        """Protect it from being dropped, or lift that."""
+        """Protect the view from being dropped, or remove the protection."""
         body = self.body(ProtectionBody)
         granted = access.view_in(self.context, warehouse_id, view_id, ViewAction.SET_PROTECTION)
         now = protection.set_on_tabular(granted, protected=body.get("protected"), reason=body.get("reason"))

@@ -31,13 +31,13 @@ class QueueConfigBody(Body):
 class WarehouseQueueConfig(ManagementView):
     @extend_schema(responses={200: QueueConfigShape})
     def get(self, _request: Request, warehouse_id: str, queue_name: str) -> Response:
-        """What was set; what is left out has its default."""
+        """Read the settings of a task queue for the warehouse. A setting that is missing has its default."""
         scope = _of_warehouse(self, warehouse_id, WarehouseAction.GET_TASK_QUEUE_CONFIG)
-        return _told(scope, queues.find(queue_name, "warehouse"))
+        return _settings_response(scope, queues.find(queue_name, "warehouse"))
 
     @extend_schema(request=QueueConfigBody, responses={204: None})
     def post(self, _request: Request, warehouse_id: str, queue_name: str) -> Response:
-        """Set it as a whole: what is left out goes back to its default."""
+        """Replace the settings of a task queue for the warehouse. A setting that is left out returns to its default."""
         body = self.body(QueueConfigBody)
         scope = _of_warehouse(self, warehouse_id, WarehouseAction.MODIFY_TASK_QUEUE_CONFIG)
         return _stored(self, scope, queues.find(queue_name, "warehouse"), body)
@@ -46,24 +46,24 @@ class WarehouseQueueConfig(ManagementView):
 class WarehouseQueueSchedule(ManagementView):
     @extend_schema(request=None, responses={})
     def post(self, _request: Request, warehouse_id: str, queue_name: str) -> Response:
-        """Refused for every queue: what is in them follows from other changes."""
+        """Schedule a task. Always refused: tasks of all queues are created by other changes."""
         _of_warehouse(self, warehouse_id, WarehouseAction.CONTROL_ALL_TASKS)
         queue = queues.find(queue_name, "warehouse")
         raise BadRequest(
-            f"Tasks of the queue {queue.name} are not scheduled by hand: they follow from dropping what they work on"
+            f"Tasks of the queue {queue.name} cannot be scheduled manually: they are created when objects are dropped"
         )
 
 
 class ProjectQueueConfig(ManagementView):
     @extend_schema(responses={200: QueueConfigShape})
     def get(self, _request: Request, queue_name: str) -> Response:
-        """What was set; what is left out has its default."""
+        """Read the settings of a task queue for the project. A setting that is missing has its default."""
         scope = _of_project(self, ProjectAction.GET_TASK_QUEUE_CONFIG)
-        return _told(scope, queues.find(queue_name, "project"))
+        return _settings_response(scope, queues.find(queue_name, "project"))
 
     @extend_schema(request=QueueConfigBody, responses={204: None})
     def post(self, _request: Request, queue_name: str) -> Response:
-        """Set it as a whole: what is left out goes back to its default."""
+        """Replace the settings of a task queue for the project. A setting that is left out returns to its default."""
         body = self.body(QueueConfigBody)
         scope = _of_project(self, ProjectAction.MODIFY_TASK_QUEUE_CONFIG)
         return _stored(self, scope, queues.find(queue_name, "project"), body)
@@ -78,10 +78,10 @@ def _of_project(view: ManagementView, action: ProjectAction) -> Scope:
     return Scope(access.project(view.context, view.project_id, action).target.id)
 
 
-def _told(scope: Scope, queue: Queue) -> Response:
+def _settings_response(scope: Scope, queue: Queue) -> Response:
     found = queue_settings.of(scope, queue)
-    told: dict[str, Any] = {"queue_config": found.settings, "max_seconds_since_last_heartbeat": found.max_silence_s}
-    return Response(QueueConfigShape.of(told))
+    body: dict[str, Any] = {"queue_config": found.settings, "max_seconds_since_last_heartbeat": found.max_silence_s}
+    return Response(QueueConfigShape.of(body))
 
 
 def _stored(view: ManagementView, scope: Scope, queue: Queue, body: Body) -> Response:

@@ -24,7 +24,7 @@ MAX_FILTER = 100
 DEFAULT_ATTEMPTS = 5
 MAX_ATTEMPTS = 1000
 _ATTEMPTS = OpenApiParameter(
-    "numAttempts", int, description=f"How many of the latest attempts are told, {DEFAULT_ATTEMPTS} if it is not said."
+    "numAttempts", int, description=f"The number of latest attempts in the response; {DEFAULT_ATTEMPTS} by default."
 )
 _WITH_ID = ("namespace", "table", "view")
 
@@ -105,7 +105,7 @@ class ControlBody(Body):
 class WarehouseTasks(ManagementView):
     @extend_schema(request=ListTasksBody, responses={200: TasksShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """The tasks of the warehouse and of what is or was in it, the newest first."""
+        """List the tasks of the warehouse and of the objects that are or were in it, newest first."""
         body = self.body(ListTasksBody)
         scope = _of_warehouse(self, warehouse_id, WarehouseAction.GET_ALL_TASKS)
         return _list(scope, body, entities=_entities(body, warehouse_id))
@@ -114,7 +114,7 @@ class WarehouseTasks(ManagementView):
 class ProjectTasks(ManagementView):
     @extend_schema(request=ListProjectTasksBody, responses={200: TasksShape})
     def post(self, _request: Request) -> Response:
-        """The tasks of the project itself, not of its warehouses, the newest first."""
+        """List the tasks of the project itself, without those of its warehouses, newest first."""
         body = self.body(ListProjectTasksBody)
         return _list(_of_project(self, ProjectAction.GET_TASKS), body)
 
@@ -122,6 +122,7 @@ class ProjectTasks(ManagementView):
 class WarehouseTask(ManagementView):
     @extend_schema(parameters=[_ATTEMPTS], responses={200: TaskDetailsShape})
     def get(self, _request: Request, warehouse_id: str, task_id: str) -> Response:
+        """Read a task of the warehouse, with its latest attempts."""
         scope = _of_warehouse(self, warehouse_id, WarehouseAction.GET_ALL_TASKS)
         return _details(self, scope, task_id)
 
@@ -129,13 +130,14 @@ class WarehouseTask(ManagementView):
 class ProjectTask(ManagementView):
     @extend_schema(parameters=[_ATTEMPTS], responses={200: TaskDetailsShape})
     def get(self, _request: Request, task_id: str) -> Response:
+        """Read a task of the project, with its latest attempts."""
         return _details(self, _of_project(self, ProjectAction.GET_TASKS), task_id)
 
 
 class WarehouseTaskControl(ManagementView):
     @extend_schema(request=ControlBody, responses={204: None})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Stop, cancel or re-schedule at most 100 tasks, all or none."""
+        """Stop, cancel or reschedule at most 100 tasks of the warehouse. Either all are changed or none."""
         body = self.body(ControlBody)
         return _control(self, _of_warehouse(self, warehouse_id, WarehouseAction.CONTROL_ALL_TASKS), body)
 
@@ -143,7 +145,7 @@ class WarehouseTaskControl(ManagementView):
 class ProjectTaskControl(ManagementView):
     @extend_schema(request=ControlBody, responses={204: None})
     def post(self, _request: Request) -> Response:
-        """As for a warehouse."""
+        """Stop, cancel or reschedule at most 100 tasks of the project. Either all are changed or none."""
         body = self.body(ControlBody)
         return _control(self, _of_project(self, ProjectAction.CONTROL_TASKS), body)
 
@@ -191,7 +193,7 @@ def _control(view: ManagementView, scope: Scope, body: Body) -> Response:
     asked = body.get("action")
     verb, at = Verb(asked["action_type"]), asked.get("scheduled_for")
     if (at is None) == (verb is Verb.RUN_AT):
-        raise BadRequest("action: 'scheduled-for' goes with the action-type run-at, and with no other")
+        raise BadRequest("action: 'scheduled-for' is only allowed with the action-type run-at")
     task_ids = [str(task_id) for task_id in body.get("task_ids")]
     _note_foreign(view, scope, task_ids)
     control.control(scope, task_ids, Action(verb, at), context=view.context)

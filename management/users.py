@@ -16,7 +16,7 @@ from tenants import access
 from tenants.models import User
 from tenants.services import role_members, user_removal, users
 
-_NAME = OpenApiParameter("name", str, description="Only users whose name holds this, without regard to case.")
+_NAME = OpenApiParameter("name", str, description="Only users whose name contains this text, ignoring case.")
 
 
 class UserShape(Shape):
@@ -41,7 +41,7 @@ class UserListShape(Shape):
 class WhoAmI(ManagementView):
     @extend_schema(responses={200: WhoAmIShape})
     def get(self, _request: Request) -> Response:
-        """The caller's own row, made at first sight. Raises Forbidden for a deleted user."""
+        """Read the user of the caller. The user is created on the caller's first request; a deleted user gets 403."""
         user = users.ensure_not_deleted(users.provision(self.context, seen_by=User.UpdatedWith.CREATE_ENDPOINT))
         is_admin = access.is_server_administrator(self.context)
         return Response({**UserShape.of(user), "is-instance-admin": is_admin})
@@ -58,21 +58,23 @@ class UserBody(Body):
 class Users(ManagementView):
     @extend_schema(responses={200: UserListShape}, parameters=[_NAME, *PAGE_PARAMETERS])
     def get(self, _request: Request) -> Response:
-        """The server's users by id."""
+        """List the users of the server, by id."""
         granted = access.server(self.context, ServerAction.LIST_USERS)
         found, following = users.listed(granted, self.page, name=text_filter(self.call, "name"))
         return Response(UserListShape.of({"users": found, "next_page_token": token_of(following)}))
 
     @extend_schema(request=UserBody, responses={200: UserShape, 201: UserShape})
     def post(self, _request: Request) -> Response:
-        """201 for a new user, 200 for one that was brought up to date: the caller himself, described by his token
-        and the body; or, for an administrator, the user of the `id`, with `name` and `user-type`.
+        """Create or update a user.
+
+        Without `id` the user is the caller, described by their token and the body. Administrators may name another user
+        by `id`, with `name` and `user-type`. The response is 201 for a new user and 200 for an update.
         """
         body = self.body(UserBody)
         identifier, update = body.get("id", self.context.caller.id), body.get("update_if_exists")
         if identifier == self.context.caller.id:
-            told = {"name": body.get("name"), "email": body.get("email"), "kind": body.get("user_type")}
-            user, is_new = users.register_self(self.context, **told, update=update)
+            members = {"name": body.get("name"), "email": body.get("email"), "kind": body.get("user_type")}
+            user, is_new = users.register_self(self.context, **members, update=update)
         else:
             described = Caller(
                 users.user_id(identifier),
@@ -94,11 +96,12 @@ class RewriteBody(Body):
 class OneUser(ManagementView):
     @extend_schema(responses={200: UserShape})
     def get(self, _request: Request, user_id: str) -> Response:
+        """Read a user."""
         return Response(UserShape.of(access.user(self.context, user_id, UserAction.READ).target))
 
     @extend_schema(request=RewriteBody, responses={200: UserShape})
     def put(self, _request: Request, user_id: str) -> Response:
-        """Replace all that is known of the user: without `email` it is removed."""
+        """Replace the name, email and type of a user. Without `email`, the email is removed."""
         body = self.body(RewriteBody)
         granted = access.user(self.context, user_id, UserAction.UPDATE)
         user = users.rewrite(granted, name=body.get("name"), email=body.get("email"), kind=body.get("user_type"))
@@ -106,19 +109,25 @@ class OneUser(ManagementView):
 
     @extend_schema(responses={204: None})
     def delete(self, _request: Request, user_id: str) -> Response:
-        """Forget the user with all his rights; only an administrator's `POST /user` makes him known again."""
+        """Delete a user, with all their grants and memberships.
+
+        Only an administrator can restore the user, with `POST /user`.
+        """
         user_removal.delete(access.user(self.context, user_id, UserAction.DELETE))
         return Response(status=204)
 
 
 class UserRoles(ManagementView):
-    """The roles of the request's project that a user was put into, directly; those of his token are not among them."""
+    """The roles of the request's project that a user is a direct member of, without those of their token."""
 
     transitive = False
 
     @extend_schema(responses={200: RoleListShape}, parameters=PAGE_PARAMETERS)
     def get(self, _request: Request, user_id: str) -> Response:
-        """Told to himself, and to whoever may list the project's roles."""
+        """List the roles of a user in the project, without those that only their token names.
+
+        Users may list their own roles; others need the right to list the project's roles.
+        """
         if user_id == self.context.caller.id:
             found, following = role_members.own_roles(
                 self.context, self.page, project_id=self.project_id, transitive=self.transitive

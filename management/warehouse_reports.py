@@ -24,13 +24,13 @@ class StorageCheckShape(Shape):
 
 
 class ReportShape(Shape):
-    """`valid`: no check failed; those that do not apply are skipped, with the reason."""
+    """`valid`: no check failed. Checks that do not apply are skipped, with a reason."""
 
     valid = serializers.BooleanField()
     checks = StorageCheckShape(many=True)
 
 
-def told(report: Report) -> dict[str, Any]:
+def report_body(report: Report) -> dict[str, Any]:
     """The answer to a dry run."""
     return {"valid": report.valid, "checks": [_check(check) for check in report.checks]}
 

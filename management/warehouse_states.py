@@ -51,7 +51,7 @@ class WarehouseProtectionShape(Shape):
 class RenameWarehouse(ManagementView):
     @extend_schema(request=RenameWarehouseBody, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Give the warehouse another name; clients find it by that from now on."""
+        """Rename the warehouse. Clients must use the new name from then on."""
         body = self.body(RenameWarehouseBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.RENAME)
         return Response(WarehouseShape.of(warehouse_states.rename(granted, body.get("new_name"))))
@@ -60,7 +60,7 @@ class RenameWarehouse(ManagementView):
 class ActivateWarehouse(ManagementView):
     @extend_schema(request=None, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Let the catalog's calls into the warehouse again."""
+        """Activate the warehouse. The catalog serves it again."""
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.ACTIVATE)
         return Response(WarehouseShape.of(warehouse_states.set_status(granted, Warehouse.Status.ACTIVE)))
 
@@ -68,7 +68,10 @@ class ActivateWarehouse(ManagementView):
 class DeactivateWarehouse(ManagementView):
     @extend_schema(request=None, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Refuse every catalog call on the warehouse from the next one on; calls that manage it work."""
+        """Deactivate the warehouse.
+
+        The catalog refuses all further requests for it; the management API still serves it.
+        """
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.DEACTIVATE)
         return Response(WarehouseShape.of(warehouse_states.set_status(granted, Warehouse.Status.INACTIVE)))
 
@@ -76,9 +79,10 @@ class DeactivateWarehouse(ManagementView):
 class WarehouseDeleteProfile(ManagementView):
     @extend_schema(request=DeleteProfileBody, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """What a drop does from now on; what is dropped already keeps its time.
+        """Set what happens when objects in the warehouse are dropped.
 
-        `{"type": "hard"}`, or `{"type": "soft", "expiration-seconds": N}` (one minute to ten years).
+        Objects that are already dropped are not affected. The profile is `{"type": "hard"}` or `{"type": "soft",
+        "expiration-seconds": N}`, from one minute to ten years.
         """
         profile = delete_profile(self.body(DeleteProfileBody).get("delete_profile"))
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.MODIFY_SOFT_DELETION)
@@ -88,7 +92,7 @@ class WarehouseDeleteProfile(ManagementView):
 class WarehouseFormatVersionPolicy(ManagementView):
     @extend_schema(request=FormatVersionPolicyBody, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Which table formats new or upgraded tables may have, and which one a table gets that asks for none."""
+        """Set which Iceberg format versions tables in the warehouse may have, and the default for new tables."""
         body = self.body(FormatVersionPolicyBody)
         policy = FormatVersionPolicy.parse(body.get("allowed_format_versions"), body.get("default_format_version"))
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.SET_FORMAT_VERSION_POLICY)
@@ -98,13 +102,13 @@ class WarehouseFormatVersionPolicy(ManagementView):
 class WarehouseProtection(ManagementView):
     @extend_schema(request=None, responses={200: WarehouseProtectionShape})
     def get(self, _request: Request, warehouse_id: str) -> Response:
-        """Whether the warehouse is protected from deletion, since when, by whom and why."""
+        """Read whether the warehouse is protected from deletion, since when, by whom and why."""
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_METADATA)
         return _protection(granted.target)
 
     @extend_schema(request=WarehouseProtectionBody, responses={200: WarehouseProtectionShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Protect the warehouse from deletion, or lift that."""
+        """Protect the warehouse from deletion, or remove the protection."""
         body = self.body(WarehouseProtectionBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.SET_PROTECTION)
         changed = warehouse_states.set_protection(granted, protected=body.get("protected"), reason=body.get("reason"))
@@ -114,7 +118,10 @@ class WarehouseProtection(ManagementView):
 class WarehouseManagedBy(ManagementView):
     @extend_schema(request=ManagedByBody, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Keep changes of the warehouse to the server's administrators (`instance-admin`), or let its owners do it."""
+        """Set who may change the warehouse.
+
+        `instance-admin`: only administrators of the server; `self-managed`: the warehouse's owners too.
+        """
         body = self.body(ManagedByBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_METADATA)
         return Response(WarehouseShape.of(warehouse_states.set_managed_by(granted, body.get("managed_by"))))

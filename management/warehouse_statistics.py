@@ -34,17 +34,24 @@ class WarehouseStatistics(ManagementView):
         request=None,
         responses={200: WarehouseStatisticsShape},
         parameters=[
-            OpenApiParameter("page_token", str, description="`next-page-token` of the page before; or `pageToken`."),
-            OpenApiParameter("page_size", int, description="How many hours at most (100); or `pageSize`."),
+            OpenApiParameter(
+                "page_token", str, description="The `next-page-token` of the previous page; `pageToken` works too."
+            ),
+            OpenApiParameter(
+                "page_size", int, description="The maximum number of hours, 100 by default; `pageSize` works too."
+            ),
         ],
     )
     def get(self, _request: Request, warehouse_id: str) -> Response:
-        """The hours of which there are numbers, the current one (at most a minute old) first."""
+        """Read how many tables and views the warehouse had in each hour, newest first.
+
+        The number of the current hour is at most one minute old.
+        """
         page = Page.parse({_NAMES.get(name, name): value for name, value in self.call.query.items()})
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_ENDPOINT_STATISTICS)
         hours, last = warehouse_statistics.newest_first(granted, page)
-        told = {"warehouse-ident": str(granted.target.id), "stats": [HourShape.of(hour) for hour in hours]}
-        return Response(told | ({} if last is None else {"next-page-token": next_token(last)}))
+        body = {"warehouse-ident": str(granted.target.id), "stats": [HourShape.of(hour) for hour in hours]}
+        return Response(body | ({} if last is None else {"next-page-token": next_token(last)}))
 
 
 routes = [

@@ -10,7 +10,7 @@ from catalog.services import warehouse_storage
 from lakewarden.authz.actions import WarehouseAction
 from management.api import ManagementView
 from management.base_serializers import Body
-from management.warehouse_reports import ReportShape, told
+from management.warehouse_reports import ReportShape, report_body
 from management.warehouses import WarehouseShape
 from tenants import access
 from tenants.services.warehouse_validation import StorageSpec
@@ -32,16 +32,25 @@ class StorageCredentialBody(Body):
 class WarehouseStorage(ManagementView):
     @extend_schema(request=StorageBody, responses={200: WarehouseShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Let the warehouse lie elsewhere, once that is proven; its base path stays once it has namespaces."""
+        """Change the storage profile of the warehouse, after testing access to it.
+
+        The base path cannot change once the warehouse has namespaces.
+        """
         body = self.body(StorageBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
         return Response(WarehouseShape.of(warehouse_storage.update(granted, body.spec)))
 
 
 class WarehouseStorageCredential(ManagementView):
-    @extend_schema(request=StorageCredentialBody, responses={400: OpenApiResponse(description="There is none.")})
+    @extend_schema(
+        request=StorageCredentialBody,
+        responses={400: OpenApiResponse(description="The warehouse has no storage credential.")},
+    )
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Change the credential alone: refused, as no storage that is served yet has one."""
+        """Change the storage credential of the warehouse.
+
+        Always refused: no supported storage type has a credential yet.
+        """
         self.body(StorageCredentialBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE_CREDENTIAL)
         warehouse_storage.set_credential(granted)
@@ -50,27 +59,27 @@ class WarehouseStorageCredential(ManagementView):
 class ValidateProfile(ManagementView):
     @extend_schema(request=StorageBody, responses={200: ReportShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Make all checks of `POST …/storage` and tell how they went; nothing is changed."""
+        """Run all checks of `POST …/storage` and return their results, without changing anything."""
         body = self.body(StorageBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
-        return Response(told(warehouse_storage.validate(granted, body.spec)))
+        return Response(report_body(warehouse_storage.validate(granted, body.spec)))
 
 
 class ValidateCredential(ManagementView):
     @extend_schema(request=StorageCredentialBody, responses={200: ReportShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Make all checks of `POST …/storage-credential` and tell how they went; nothing is changed."""
+        """Run all checks of `POST …/storage-credential` and return their results, without changing anything."""
         body = self.body(StorageCredentialBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE_CREDENTIAL)
-        return Response(told(warehouse_storage.validate_credential(granted, body.get("new_storage_credential"))))
+        return Response(report_body(warehouse_storage.validate_credential(granted, body.get("new_storage_credential"))))
 
 
 class ValidateAccess(ManagementView):
     @extend_schema(request=None, responses={200: ReportShape})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Try the storage that the warehouse has now."""
+        """Test access to the current storage of the warehouse."""
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
-        return Response(told(warehouse_storage.validate_credential(granted, None)))
+        return Response(report_body(warehouse_storage.validate_credential(granted, None)))
 
 
 routes = [

@@ -15,7 +15,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.paging import Page, next_token
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
-from management.warehouse_reports import ReportShape, told
+from management.warehouse_reports import ReportShape, report_body
 from tenants import access
 from tenants.models import Warehouse
 from tenants.models.delete_profile import DeleteProfile
@@ -24,8 +24,8 @@ from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
 HARD: dict[str, Any] = {"type": "hard"}
 PAGING = [
-    OpenApiParameter("pageToken", str, description="`next-page-token` of the page before."),
-    OpenApiParameter("pageSize", int, description="How many at most; without it everything."),
+    OpenApiParameter("pageToken", str, description="The `next-page-token` of the previous page."),
+    OpenApiParameter("pageSize", int, description="The maximum number of entries; all by default."),
 ]
 
 
@@ -84,13 +84,16 @@ class Warehouses(WarehouseCreation):
         request=None,
         responses={200: WarehouseListShape},
         parameters=[
-            OpenApiParameter("warehouseStatus", str, many=True, description="`active` (when not said), `inactive`."),
+            OpenApiParameter("warehouseStatus", str, many=True, description="`active` (the default) or `inactive`."),
             OpenApiParameter("projectId", str, deprecated=True, description="Send `x-project-id` instead."),
             *PAGING,
         ],
     )
     def get(self, request: Request) -> Response:
-        """The project's warehouses that the caller may see, by name; all of them, unless a page is asked for."""
+        """List the warehouses of the project that the caller may see, by name.
+
+        All are returned, unless a page is requested.
+        """
         project_id = self.context.project_id or self.call.query.get("projectId") or self.project_id
         page = Page.parse(self.call.query)
         granted = access.project(self.context, project_id, ProjectAction.LIST_WAREHOUSES)
@@ -101,10 +104,10 @@ class Warehouses(WarehouseCreation):
 
     @extend_schema(request=WarehouseBody, responses={201: WarehouseShape})
     def post(self, _request: Request) -> Response:
-        """Prove the storage and create the warehouse; the whole of it is the answer.
+        """Create a warehouse, after testing access to its storage.
 
-        Raises BadRequest for a profile or credential that this server cannot use, and as
-        `warehouses.create_validated` does.
+        The response is the whole warehouse. A storage profile or credential that this server cannot use is refused with
+        400.
         """
         body = self.body(WarehouseBody)
         profile = delete_profile(body.get("delete_profile"))
@@ -116,26 +119,30 @@ class Warehouses(WarehouseCreation):
 class WarehouseCreationValidation(WarehouseCreation):
     @extend_schema(request=WarehouseBody, responses={200: ReportShape})
     def post(self, _request: Request) -> Response:
-        """Make all checks of a creation and tell how they went; nothing is created. A failed check is no error."""
+        """Run all checks of `POST /warehouse` and return their results, without creating anything.
+
+        The response is 200 even if a check failed.
+        """
         body = self.body(WarehouseBody)
         delete_profile(body.get("delete_profile"))
         granted = access.project(self.context, self._project_of(body), ProjectAction.CREATE_WAREHOUSE)
-        return Response(told(warehouse_validation.of_creation(granted, body.spec, dry=True).report))
+        return Response(report_body(warehouse_validation.of_creation(granted, body.spec, dry=True).report))
 
 
 class OneWarehouse(ManagementView):
     @extend_schema(request=None, responses={200: WarehouseShape})
     def get(self, _request: Request, warehouse_id: str) -> Response:
+        """Read a warehouse."""
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.GET_METADATA)
         return Response(WarehouseShape.of(granted.target))
 
     @extend_schema(
         request=None,
         responses={204: None},
-        parameters=[OpenApiParameter("force", bool, description="Delete it although it is protected.")],
+        parameters=[OpenApiParameter("force", bool, description="Delete the warehouse even if it is protected.")],
     )
     def delete(self, _request: Request, warehouse_id: str) -> Response:
-        """Delete an empty warehouse, with `force` also a protected one; its files stay."""
+        """Delete an empty warehouse; its files stay. A protected warehouse is only deleted with `force`."""
         force = self.call.flag("force") or False
         action = WarehouseAction.FORCE_DROP if force else WarehouseAction.DELETE
         drop_warehouse.delete(access.warehouse(self.context, warehouse_id, action), force=force)

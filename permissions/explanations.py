@@ -25,7 +25,7 @@ RolesOf = Mapping[PrincipalId, Sequence[PrincipalId]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NamedExplanation:
     """An explanation, with the names of its roles, and how the first role of a way came about if by no membership."""
 
     explanation: Explanation
@@ -55,7 +55,7 @@ class Reader:
         return ref in self._chain
 
     def may_read(self, ref: ObjectRef) -> bool:
-        """Whether he may read all grants on it; an administrator of the server learns of nothing in a project."""
+        """Whether they may read all grants on it; administrators of the server learn nothing of a project."""
         if ref in self._chain:
             return not self._on(self._chain.index(ref)).isdisjoint(_GRANT_READERS)
         seen = shown(self._chain)
@@ -68,23 +68,23 @@ class Reader:
         return self._held[place]
 
 
-def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Action) -> Told:
-    """Why the caller may or may not do the action on the last of `chain`, with what his token says of him.
+def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Action) -> NamedExplanation:
+    """Why the caller may or may not do the action on the last of `chain`, with the roles that their token names.
 
-    Raises NotSupported where no rights are looked at, BadRequest or Forbidden for an assumed role that is not his.
+    Raises NotSupported where no rights are looked at, BadRequest or Forbidden for an assumed role that they are not in.
     """
     principal = access.principal_of_caller(context, _project_of(chain))
     start: dict[PrincipalId, Path] = {principal.id: (), **{role: (role,) for role in principal.roles}}
     origins = dict.fromkeys(principal.roles, "token")
     if context.caller.assumed_role is not None and principal.id.startswith(ROLE_PREFIX):
         start, origins = {principal.id: (principal.id,)}, {principal.id: "assumed"}
-    return _told(principal, start, chain, action, origins)
+    return _explained(principal, start, chain, action, origins)
 
 
-def of_principal(principal: PrincipalId, chain: Sequence[ObjectRef], action: Action) -> Told:
+def of_principal(principal: PrincipalId, chain: Sequence[ObjectRef], action: Action) -> NamedExplanation:
     """As `of_caller`, for somebody else; what roles a user's next token will name is not known."""
     asked = access.principal_of(principal)
-    return _told(asked, {asked.id: ()}, chain, action, {})
+    return _explained(asked, {asked.id: ()}, chain, action, {})
 
 
 def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: bool) -> tuple[list[Holder], str | None]:
@@ -118,24 +118,24 @@ def role_names(explanations: Collection[Explanation]) -> dict[PrincipalId, str]:
     return {role.principal: role.name for role in Role.objects.filter(id__in=ids)}
 
 
-def _told(
+def _explained(
     principal: Principal,
     start: Mapping[PrincipalId, Path],
     chain: Sequence[ObjectRef],
     action: Action,
     origins: Mapping[PrincipalId, str],
-) -> Told:
+) -> NamedExplanation:
     _ensure_ledger_decides()
     reached = reach(start, _roles_of(start))
     explanation = explain(action, _facts(chain, action, principals=reached), reached)
-    return Told(explanation, role_names([explanation]), origins, is_deleted=not principal.id)
+    return NamedExplanation(explanation, role_names([explanation]), origins, is_deleted=not principal.id)
 
 
 def _ensure_ledger_decides() -> None:
     if config.current().authorization.is_off:
         raise NotSupported(
             "Authorization is off (authorization.backend = allow-all): everybody may do everything, "
-            "and no grant is the reason"
+            "so there are no grants to explain"
         )
 
 

@@ -120,7 +120,7 @@ def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry], kind: Ob
                 f"{entry.privilege} cannot be granted on a {kind.value}: one of {', '.join(sorted(known))}"
             )
     if both := set(writes) & set(deletes):
-        raise BadRequest(f"{next(iter(both)).privilege} of {next(iter(both)).principal} is both written and deleted")
+        raise BadRequest(f"{next(iter(both)).privilege} of {next(iter(both)).principal} is both granted and revoked")
 
 
 def _hold_all(
@@ -161,7 +161,7 @@ def _hold_principals(principals: Collection[PrincipalId], project_id: str | None
     wanted = {each for each in principals if not each.startswith(ROLE_PREFIX)}
     if roles and project_id is None:
         raise BadRequest(
-            "Rights on the server are granted to users: a role is its project's, which decides who is in it"
+            "Privileges on the server can only be granted to users: the members of a role are decided in its project"
         )
     held = fetch(_ROLES, [project_id, list(roles)])
     for missing in sorted(roles - {str(identifier) for (identifier,) in held}):

@@ -98,7 +98,7 @@ def ensure_may_ask(held: frozenset[Privilege], kind: ObjectType) -> None:
     """Raises Forbidden for a caller who holds `held` on an object, and may not read who else has rights on it."""
     if held.isdisjoint(_GRANT_READERS):
         raise Forbidden(
-            f"Not allowed: what others may do to this {kind.value} is told to those who may read its grants "
+            f"Not allowed: asking what others may do on this {kind.value} requires the right to read its grants "
             f"({' or '.join(sorted(_GRANT_READERS))})"
         )
 
@@ -114,10 +114,10 @@ class Rights:
         self._roles: dict[tuple[str, str | None], PrincipalId | NoSuchRole] = {}
 
     def held(self, asked: Asked, found: Found | None, identity: NamedPrincipal | None = None) -> frozenset[Privilege]:
-        """All that the caller, or the `identity` that he asks about, holds on the object.
+        """All privileges of the caller, or of the `identity` that they ask about, on the object.
 
         Raises the object's NoSuch… when it is missing or hidden, Forbidden when the caller may not ask about others,
-        NoSuchRole for a role that is none of the object's project. A user whom nobody knows holds nothing.
+        NoSuchRole for a role of another project than the object's. An unknown user holds nothing.
         """
         if found is None:
             raise asked.missing()
@@ -181,7 +181,7 @@ def _server(asked: list[Asked]) -> _Pairs:
 
 
 def _projects(asked: list[Asked]) -> _Pairs:
-    # what is no id cannot be looked up either: the database refuses some characters
+    # only valid ids are looked up: the database refuses some characters
     known = Project.objects.in_bulk([each.id for each in asked if PROJECT_ID.fullmatch(each.id)])
     for each in asked:
         if each.id in known:
@@ -250,7 +250,7 @@ def _matching(rows: models.QuerySet[M], conditions: Iterable[Q]) -> Iterable[M]:
 
 
 def _of_ids(rows: models.QuerySet[M], names: Iterable[str]) -> dict[UUID | None, M]:
-    """By id; there is none for None, which stands for what is no id."""
+    """By id; None, which stands for an invalid id, is never found."""
     identifiers = {_uuid(name) for name in names} - {None}
     return {row.pk: row for row in rows.filter(pk__in=identifiers)} if identifiers else {}
 

@@ -83,13 +83,13 @@ def _privileges(kind: ObjectType) -> Iterator[str]:
 
 def _passed_on(kind: ObjectType, held: frozenset[Privilege]) -> Iterator[str]:
     """`modify on warehouses`, … for each kind that lies in the object, the most first; kinds alike are one."""
-    told: dict[str, list[str]] = {}
+    kinds_by_names: dict[str, list[str]] = {}
     for child in _LYING_IN.get(kind, ()):
         given = {INHERITED[child][each] for each in held - {Privilege.SEE} if each in INHERITED[child]}
         implied = {weaker for each in given for weaker in _implied(child, each)}
         if strongest := given - implied:
-            told.setdefault(_names(strongest), []).append(f"{child.value}s")
-    return (f"{names} on {', '.join(kinds)}" for names, kinds in told.items())
+            kinds_by_names.setdefault(_names(strongest), []).append(f"{child.value}s")
+    return (f"{names} on {', '.join(kinds)}" for names, kinds in kinds_by_names.items())
 
 
 def _implied(kind: ObjectType, privilege: Privilege) -> frozenset[Privilege]:

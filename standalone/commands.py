@@ -33,7 +33,7 @@ def environment(
 ) -> dict[str, str]:
     """The environment of a Lakewarden command: the caller's with our settings; what is None is left out.
 
-    The caller can set more (a log level), but what the tree depends on is never his.
+    The caller can set more (a log level), but what the tree depends on cannot be overridden.
     """
     ours = {
         "MODE": "development",

@@ -1,4 +1,4 @@
-"""`lakewarden demo` and `spark-sql`: the development stack with a Spark program of ours in front of it."""
+"""`lakewarden demo` and `spark-sql`: the development stack with one of Lakewarden's Spark programs in front of it."""
 
 import json
 import signal

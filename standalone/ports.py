@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 def is_taken(port: int) -> bool:
-    """Whether a server of ours could not listen on this port of 127.0.0.1.
+    """Whether a server could not listen on this port of 127.0.0.1.
 
     Connections of an earlier server that are still being closed do not count. Other refusals of the system,
     such as `PermissionError`, are raised as they are.
@@ -53,7 +53,7 @@ def find_holder(port: int) -> str | None:
                 pid = descriptor.parts[2]
                 name = Path(f"/proc/{pid}/comm").read_text().strip()
                 return f"{name} (pid {pid})"
-        except OSError:  # it ended meanwhile, or is not ours to look into
+        except OSError:  # it ended meanwhile, or may not be inspected
             continue
     return None
 

@@ -39,7 +39,7 @@ class ManagedProcess:
         orphan_signal: signal.Signals = signal.SIGKILL,
         grace_s: float = 10.0,
     ) -> None:
-        """`command[0]` is an absolute path; without `environment` it inherits ours; `account` needs root."""
+        """`command[0]` is an absolute path; without `environment` it inherits this process's; `account` needs root."""
         self.name = name
         self.log = log
         self._command = [str(part) for part in command]

@@ -66,9 +66,9 @@ def read_ready_file(path: Path) -> ReadyInfo:
 
 
 def remove_ready_file(path: Path) -> None:
-    """Remove an earlier server's file, which somebody could take for ours.
+    """Remove an earlier server's file, which could be mistaken for this one's.
 
-    `EmbeddedError` where ours could not be written.
+    `EmbeddedError` where the new one could not be written.
     """
     try:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The development stack of `lakewarden dev` and `demo`: every server of ours below one data directory."""
+"""The development stack of `lakewarden dev` and `demo`: all servers below one data directory."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -61,7 +61,8 @@ def require_free(port: int) -> None:
             time.sleep(0.1)
     except PermissionError as error:
         raise EmbeddedError(
-            f"Port {port} is not ours to use ({error.strerror}): give one above 1023 with --port."
+            f"Port {port} may not be used by this process: permission denied ({error.strerror}): give "
+            "one above 1023 with --port."
         ) from error
 
 

@@ -36,9 +36,9 @@ from tenants.models.warehouse import WarehouseQuerySet
 
 SERVER = ObjectRef(ObjectType.SERVER, "server")
 _OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
-"""What everybody may do to himself."""
+"""What every user may do to themselves."""
 _NOBODY = Principal(PrincipalId(""))
-"""A deleted user: whatever was granted to his id since, he holds nothing."""
+"""A deleted user, who holds nothing, whatever is granted to their id."""
 
 
 def default_project_id() -> str:
@@ -66,7 +66,7 @@ def warehouse_chain(warehouse: Warehouse) -> list[ObjectRef]:
 
 
 def token_roles(context: RequestContext, project_id: str | None) -> tuple[PrincipalId, ...]:
-    """The project's roles (None: of every project) that the caller has by his token; a deleted user has none."""
+    """The project's roles (None: of every project) that the caller's token names; a deleted user has none."""
     caller = context.caller
     if not caller.token_roles:
         return ()
@@ -106,7 +106,7 @@ def principal_of(principal: PrincipalId) -> Principal:
 
 
 def principal_of_caller(context: RequestContext, project_id: str | None) -> Principal:
-    """Whose privileges count: the caller's, or those of the role that he acts as.
+    """Whose privileges count: the caller's, or those of the role that they act as.
 
     Raises BadRequest for a role that is nowhere, Forbidden for one that the caller is not in.
     """
@@ -158,7 +158,7 @@ def server(context: RequestContext, action: ServerAction) -> Granted[Server]:
 
 
 def is_server_administrator(context: RequestContext) -> bool:
-    """Whether he may do what concerns the server as a whole, such as handing a warehouse to its administrators."""
+    """Whether the caller may do what concerns the whole server, such as handing a warehouse to its administrators."""
     return not privileges(context, chain=[SERVER], project=None).isdisjoint({Privilege.ADMIN, Privilege.OPERATOR})
 
 
@@ -169,7 +169,7 @@ def may_on_server(context: RequestContext, action: ServerAction) -> bool:
 def project(context: RequestContext, project_id: str, action: ProjectAction) -> Granted[Project]:
     """Raises NoSuchProject when it is missing or hidden."""
     missing = NoSuchProject(f"Project does not exist: {project_id}")
-    # what is no id cannot be looked up either: the database refuses some characters
+    # only valid ids are looked up: the database refuses some characters
     found = Project.objects.filter(id=project_id).first() if PROJECT_ID.fullmatch(project_id) else None
     if found is None:
         raise missing
@@ -179,7 +179,7 @@ def project(context: RequestContext, project_id: str, action: ProjectAction) -> 
 def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[User]:
     """The user of an id: oneself, or anybody for an administrator of the server.
 
-    Raises NoSuchUser when he is missing, deleted or hidden.
+    Raises NoSuchUser when the user is missing, deleted or hidden.
     """
     missing = NoSuchUser(f"User does not exist: {user_id}")
     # the database holds no NUL, and refuses to look for one
@@ -196,7 +196,7 @@ def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[U
 
 
 def user_actions(held: frozenset[Privilege], *, is_self: bool) -> list[UserAction]:
-    """What somebody who holds `held` on the server may do to a user; `is_self`: to himself."""
+    """What a principal who holds `held` on the server may do to a user; `is_self`: to themselves."""
     return [action for action in UserAction if is_allowed(action, held) or (is_self and action in _OWN_ACTIONS)]
 
 
@@ -209,14 +209,14 @@ def visible_projects(context: RequestContext) -> list[Project]:
 
 
 def _everywhere(context: RequestContext) -> tuple[PrincipalId, ...]:
-    """The caller with what his token makes him in any project, or the role that he acts as."""
+    """The caller and the roles of any project that their token names, or the role that they act as."""
     principal = principal_of_caller(context, None)
     own = principal.id == context.caller.id
     return (principal.id, *(token_roles(context, None) if own else ()))
 
 
 def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, ...]:
-    """The caller and all roles that he has in a project, for lists that show what he has a right on."""
+    """The ids of the caller and of all their roles in a project, for lists of what they have a right on."""
     epoch, caller = Epoch(project.id, project.authz_epoch), context.caller.key
     known = CALLER_PRINCIPALS.find(caller, project.id, epoch)
     if known is None:
@@ -244,7 +244,7 @@ def role(context: RequestContext, role_id: str, action: RoleAction, *, project_i
 
 def note_foreign(context: RequestContext, action: str, kind: str, identifier: str, *, project_id: str) -> None:
     """Have the audit of an object's project told that a request about another one named it, to which it is missing."""
-    reason = f"The {kind} was named in a request about another project; answered as if it did not exist"
+    reason = f"The {kind} was named in a request about another project; answered as not found"
     context.trail.refused = Refused(action, kind, identifier, project_id, reason)
 
 

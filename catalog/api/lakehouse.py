@@ -107,8 +107,8 @@ def _warehouse_id(context: RequestContext, path: dict[str, str]) -> str:
 def _only_warehouse_id(context: RequestContext) -> str:
     found = lakehouse.find_warehouse_id()
     missing = NoSuchWarehouse(
-        "There is no default warehouse (LAKEWARDEN__LAKEHOUSE__WAREHOUSE names it, else it is the default project's "
-        "only one): name a warehouse as in /lakehouse/w/<warehouse>/v1"
+        "A default warehouse does not exist (LAKEWARDEN__LAKEHOUSE__WAREHOUSE names it; otherwise it "
+        "is the only one of the default project): name a warehouse, for example /lakehouse/w/<warehouse>/v1"
     )
     if found is None:
         raise missing

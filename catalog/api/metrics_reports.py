@@ -18,7 +18,7 @@ from lakewarden.paging import Page, next_token
 
 
 class MetricsReportsEndpoint(Endpoint):
-    """Newest first, `pageSize` 100 unless told; `report-type` (scan-report, commit-report) narrows the list.
+    """Newest first, `pageSize` 100 unless body; `report-type` (scan-report, commit-report) narrows the list.
 
     `table` is the table's id or its `table-uuid`. Reports hold the filters of other people's scans, so that only who
     may read the data may read them.
@@ -33,12 +33,12 @@ class MetricsReportsEndpoint(Endpoint):
         ref = TabularIdentifier(NamespaceIdentifier(warehouse, tuple(found.namespace.path)), found.name)
         granted = access.table(request.context, ref, TableAction.READ_DATA)
         reports, last = metrics.newest_first(granted, page, report_type=request.query.get("report-type"))
-        told = {
+        body = {
             "metrics-reports": [_plain(report) for report in reports],
             "next-page-token": next_token(last) if last is not None else None,
         }
         # the standard library's encoder, as numbers of a report may be larger than 64 bits
-        return json_bytes(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
+        return json_bytes(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _plain(report: MetricsReport) -> dict[str, object]:

@@ -53,23 +53,23 @@ class Released(NamedTuple):
 def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[OccupiedLocation]:
     """What lies at, in or around `location`, except the present place of the object `but`; at most so many of each."""
     below = {"from": location + "/", "to": location + chr(ord("/") + 1)}
-    told = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **below}
-    return [OccupiedLocation(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, told)]
+    parameters = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **below}
+    return [OccupiedLocation(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, parameters)]
 
 
 def stage(
     warehouse_id: UUID, location: str, *, uuid: UUID, namespace_id: UUID, by: PrincipalId, lifetime_s: int, most: int
 ) -> bool | None:
     """Reserve a place for a staged creation: False when `by` has `most` of them already, None without the namespace."""
-    told = {"in": warehouse_id, "location": location, "uuid": uuid, "namespace": namespace_id, "by": by}
-    rows = fetch(_STAGE, {**told, "lifetime": lifetime_s, "most": most})
+    parameters = {"in": warehouse_id, "location": location, "uuid": uuid, "namespace": namespace_id, "by": by}
+    rows = fetch(_STAGE, {**parameters, "lifetime": lifetime_s, "most": most})
     return bool(rows[0][1]) if rows[0][0] else None
 
 
 def keep_earlier(warehouse_id: UUID, owner: UUID, namespace_id: UUID, *, before: str, now: str) -> None:
     """The object lay at `before`, and keeps that place."""
-    told = {"in": warehouse_id, "owner": owner, "namespace": namespace_id, "before": before, "now": now}
-    execute(_KEEP_EARLIER, told)
+    parameters = {"in": warehouse_id, "owner": owner, "namespace": namespace_id, "before": before, "now": now}
+    execute(_KEEP_EARLIER, parameters)
 
 
 def release(identifiers: Collection[UUID], *, owned_by: Collection[tuple[UUID, PrincipalId]]) -> list[Released]:
@@ -77,12 +77,12 @@ def release(identifiers: Collection[UUID], *, owned_by: Collection[tuple[UUID, P
 
     `owned_by` says who owns them, an entry for each owner.
     """
-    told = {
+    parameters = {
         "ids": list(identifiers),
         "owned": [identifier for identifier, _ in owned_by],
         "by": [principal for _, principal in owned_by],
     }
-    return [Released(*row) for row in fetch(_RELEASE, told)]
+    return [Released(*row) for row in fetch(_RELEASE, parameters)]
 
 
 def of_owners(warehouse_id: UUID, owners: Sequence[UUID]) -> list[str]:
@@ -121,8 +121,14 @@ def end_staged(warehouse_id: UUID, location: str, *, is_empty: bool) -> None:
 
 def foreign_to_purge(location: str, owner: UUID | None) -> str | None:
     """What a purge of `location` would destroy that is not `owner`'s, in words; None: nothing."""
-    told = {"owner": owner, "at": location, "around": around(location), "from": location + "/", "to": location + "0"}
-    rows = fetch(_FOREIGN, told)
+    parameters = {
+        "owner": owner,
+        "at": location,
+        "around": around(location),
+        "from": location + "/",
+        "to": location + "0",
+    }
+    rows = fetch(_FOREIGN, parameters)
     return f"the {rows[0][0]} at {rows[0][1]}" if rows else None
 
 

@@ -36,7 +36,7 @@ class CommitQueue:
             turn.users += 1
         try:
             if not _took(turn):
-                raise Unavailable("Other changes of the same object take too long; nothing was changed. Try again")
+                raise Unavailable("Other changes of the same object took too long; nothing was changed. Try again")
             try:
                 turn.taken_at = time.monotonic()
                 yield

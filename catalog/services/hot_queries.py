@@ -16,14 +16,14 @@ TABULARS = Coalescer(f"""
     from unnest(%s::uuid[], %s::text[], %s::text[]) with ordinality as k(warehouse, path, name, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
-""")  # noqa: S608 joins of ours
+""")  # noqa: S608 constant joins
 
 # (warehouse id, namespace's path key) → id, path, properties (None: large), project, epoch
 NAMESPACES = Coalescer(f"""
     select k.i, n.id, n.path, {unless_large("n.properties")}, p.id, p.authz_epoch
     from unnest(%s::uuid[], %s::text[]) with ordinality as k(warehouse, path, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
-""")  # noqa: S608 joins of ours
+""")  # noqa: S608 constant joins
 
 # (warehouse id, namespace's path key, key after which, how many, known id, known epoch)
 # → id, path, project, epoch, whether the names are told, names with U+001F between
@@ -41,7 +41,7 @@ TABLE_NAMES = Coalescer(f"""
             order by name_key limit k.most
         ) t
     ) l
-""")  # noqa: S608 joins of ours
+""")  # noqa: S608 constant joins
 
 # (warehouse id, key after which, how many, known id, known epoch)
 # → id, None, project, epoch, whether the names are told, names of the top namespaces with U+001F between

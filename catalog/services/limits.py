@@ -35,7 +35,7 @@ def check(new: "NewMetadata", base: "Stored | None") -> None:
     if size > most and (base is None or size > base.metadata_length):
         raise InvalidArgument(
             f"The metadata would be {size} bytes, and at most {most} are allowed (catalog.max_metadata_bytes): expire "
-            "snapshots, or remove schemas and statistics that are no longer used"
+            "snapshots, or remove schemas and statistics that are no longer needed"
         )
     settings = config.current().catalog
     reason = _excess(new.properties, count=settings.max_properties, size=settings.max_properties_bytes, what="")

@@ -150,12 +150,13 @@ class Claim:
         staying = [each for each in found if each.kind is not Kind.RELEASED or each.location not in going]
         if any(self._is_anothers(each, found) for each in staying) or not self._may_lie_in(found):
             raise AlreadyExists(
-                f"The location {self.location} overlaps another table's, view's or namespace's: each needs a place of "
+                f"The location {self.location} overlaps the location of another table, view or "
+                "namespace: each needs a location of "
                 "its own"
             )
         if going:
             raise Unavailable(
-                f"At {self.location} the files of a dropped table are still being removed", retry_after_s=1
+                f"The files of a dropped table are still being removed from {self.location}", retry_after_s=1
             )
 
     def _is_going(self, each: OccupiedLocation, *, is_waiting_blocked: bool) -> bool:

@@ -25,9 +25,9 @@ def inside(warehouse: Warehouse, location: str) -> str:
     try:
         normal = SCHEME + local_path(location).rstrip("/")
     except StorageError as error:
-        raise InvalidArgument(f"Invalid location: {error}; the warehouse lies at {warehouse.location}") from error
+        raise InvalidArgument(f"Invalid location: {error}; the warehouse is at {warehouse.location}") from error
     if "//" in normal.removeprefix(SCHEME) or "/./" in normal + "/":
-        raise InvalidArgument(f"Invalid location {location!r}: it holds '//' or '/./'")
+        raise InvalidArgument(f"Invalid location {location!r}: it contains '//' or '/./'")
     _check_length(normal)
     if not normal.startswith(warehouse.location + "/"):
         raise InvalidArgument(f"Invalid location {location!r}: it is not inside the warehouse at {warehouse.location}")
@@ -74,7 +74,7 @@ def may_hold_files(warehouse: Warehouse) -> bool:
 def ensure_empty(warehouse: Warehouse, location: str) -> None:
     """Raises InvalidArgument when files lie there already, and as `is_empty`."""
     if not is_empty(warehouse, location):
-        raise InvalidArgument(f"The location {location} is not empty: a new table needs a place of its own")
+        raise InvalidArgument(f"The location {location} is not empty: a new table needs a location of its own")
 
 
 def outermost(places: Iterable[str]) -> list[str]:

@@ -37,7 +37,7 @@ def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
         raise BadRequest(f"Invalid report-type {report_type[:80]!r}: {' or '.join(_TYPES)} is expected")
     wire.check_text(body, "Invalid metrics report: it")
     if b"\\u0000" in body:
-        raise BadRequest("Invalid metrics report: the character U+0000 cannot be kept")
+        raise BadRequest("Invalid metrics report: the character U+0000 cannot be stored")
     report, actor, cost = wire.value(body, "Invalid metrics report: it"), granted.context.caller.id, len(body) + _ROW
     warehouse = str(granted.target.warehouse_id)
     # the caller's own first: what they have too much is not taken from the others
@@ -65,7 +65,7 @@ def table_id(warehouse: Granted[Warehouse], name: str) -> UUID:
     if not found:
         raise missing
     if len(found) > 1 and asked not in found:
-        raise BadRequest(f"{len(found)} tables have the table-uuid {name}: name one by its id in the catalog")
+        raise BadRequest(f"{len(found)} tables have the table-uuid {name}: use a table's id in the catalog")
     return asked if asked in found else found[0]
 
 
@@ -93,7 +93,7 @@ def _position(key: str) -> tuple[datetime, int]:
     except ValueError:
         position = None
     if position is None or position[0].tzinfo is None:
-        raise BadRequest("Invalid pageToken: it is not of a list of metrics reports")
+        raise BadRequest("Invalid pageToken: it was not issued for a list of metrics reports")
     return position
 
 

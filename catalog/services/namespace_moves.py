@@ -28,7 +28,9 @@ def check_destination(namespace: Namespace, destination: Sequence[str]) -> None:
     """Raises InvalidArgument for a path that cannot be, or that lies in the namespace itself."""
     check_path(destination)
     if path_key(destination).startswith(namespace.path_key + KEY_SEPARATOR):
-        raise InvalidArgument(f"Cannot move namespace {namespace} to {'.'.join(destination)}: that is below itself")
+        raise InvalidArgument(
+            f"Cannot move namespace {namespace} to {'.'.join(destination)}: it cannot be moved into itself"
+        )
 
 
 def move(granted: Granted[Namespace], destination: Sequence[str], parent: NewParent) -> Namespace:
@@ -75,7 +77,7 @@ def _locked(known: Namespace) -> Namespace:
     if found is None:
         raise NoSuchNamespace(f"Namespace does not exist: {known.id}")
     if found.lineage != known.lineage:
-        raise Conflict(f"Namespace {known} was moved to {found} meanwhile: look where it is, and try again")
+        raise Conflict(f"Namespace {known} was moved to {found} in the meantime: check its path and try again")
     found.warehouse = known.warehouse
     return found
 
@@ -98,7 +100,8 @@ def _check_room(namespace: Namespace, destination: Sequence[str]) -> None:
     deepest = depth - len(namespace.path) + len(destination)
     if deepest > MAX_DEPTH:
         raise InvalidArgument(
-            f"Cannot move {namespace}: what lies below would have {deepest} levels, at most {MAX_DEPTH} are allowed"
+            f"Cannot move {namespace}: the namespaces in it would have {deepest} levels, at most "
+            f"{MAX_DEPTH} are allowed"
         )
     longest = size - len(namespace.path_key.encode()) + len(path_key(destination).encode())
     if longest > MAX_PATH_BYTES:

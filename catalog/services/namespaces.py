@@ -167,7 +167,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     """Raises InvalidArgument for text that the database cannot keep."""
     for key, value in properties.items():
         if "\x00" in key or "\x00" in value:
-            raise InvalidArgument(f"Invalid property {key!r}: the character U+0000 cannot be kept")
+            raise InvalidArgument(f"Invalid property {key!r}: the character U+0000 cannot be stored")
 
 
 def check_path(path: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ def forget_metrics_reports(timestamp: int) -> int:  # noqa: ARG001 the scheduler
     close_old_connections()  # a worker's thread has its own, which may have died since the last hour
     days = config.current().catalog.metrics_retention_days
     removed = metrics.forget_expired(older_than=timedelta(days=days))
-    logger.info("%d metrics reports were older than %d days and are gone", removed, days)
+    logger.info("%d metrics reports were older than %d days and were removed", removed, days)
     return removed
 
 

@@ -151,7 +151,7 @@ def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim |
     if location == tabular.location:
         return None
     if not granted.allows(TableAction.DROP if tabular.kind == Tabular.Kind.TABLE else ViewAction.DROP):
-        reason = f"Not allowed: to change the location of the {tabular.kind} takes the privilege {Privilege.MODIFY}"
+        reason = f"Not allowed: changing the location of the {tabular.kind} requires the privilege {Privilege.MODIFY}"
         refused = Refused("set-location", tabular.kind, granted.ref.id, granted.chain[1].id, reason)
         granted.context.trail.refused = refused
         raise Forbidden(reason)

@@ -59,7 +59,7 @@ def ensure_unprotected(target: Namespace | Tabular) -> None:
         why = f" ({found['reason']})" if found.get("reason") else ""
         raise Protected(
             f"{kind.capitalize()} {target} is protected from deletion by {found['by']} since {found['at']}{why}. "
-            f'Lift that first: POST {{"protected": false}} to {route}'
+            f'Remove the protection first: POST {{"protected": false}} to {route}'
         )
 
 
@@ -91,12 +91,12 @@ def _check(reason: str | None, *, protected: bool) -> None:
     if reason is None:
         return
     if not protected:
-        raise InvalidArgument("A reason belongs to a protection: leave it out where 'protected' is false")
+        raise InvalidArgument("A reason is only allowed with a protection: omit it when 'protected' is false")
     if len(reason) > MAX_REASON_LENGTH:
         raise InvalidArgument(f"Invalid reason: {len(reason)} characters, at most {MAX_REASON_LENGTH} are allowed")
     for character in reason:
         if (character < " " and character != "\n") or character == "\x7f" or "\ud800" <= character <= "\udfff":
-            raise InvalidArgument(f"Invalid reason: it holds the character {character!r}, which cannot be kept")
+            raise InvalidArgument(f"Invalid reason: it holds the character {character!r}, which cannot be stored")
 
 
 def _shown(target: Namespace | Tabular) -> Protection:

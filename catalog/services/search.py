@@ -71,7 +71,7 @@ def _check(text: str) -> None:
     if len(text) > MAX_SEARCH_LENGTH:
         raise InvalidArgument(f"Invalid search: {len(text)} characters, at most {MAX_SEARCH_LENGTH} are allowed")
     if any(character < " " or "\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidArgument(f"Invalid search: {text!r} holds a character that no name has")
+        raise InvalidArgument(f"Invalid search: {text!r} contains a character that names cannot have")
 
 
 def _parts(folded: str) -> list[str]:
@@ -93,7 +93,9 @@ def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str) -> list[tu
             )
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
-            raise Unavailable("The search took too long: look for more letters of the name", retry_after_s=5) from error
+            raise Unavailable(
+                "The search took too long: search for more letters of the name", retry_after_s=5
+            ) from error
         raise
     return [(identifier, name) for identifier, name in found]
 

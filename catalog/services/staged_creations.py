@@ -38,7 +38,7 @@ def end_expired() -> int:
         try:
             is_empty = locations.is_empty(Warehouse.objects.get(id=each.warehouse), each.location)
         except LakewardenError as error:
-            logger.warning("It cannot be seen what lies at %s: %s", each.location, error)
+            logger.warning("It is not known whether files remain at %s: %s", each.location, error)
             is_empty = False
         occupied_locations.end_staged(each.warehouse, each.location, is_empty=is_empty)
         ended += 1

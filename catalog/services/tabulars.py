@@ -15,7 +15,7 @@ from catalog.documents import pack
 from catalog.models import Namespace, Tabular, occupied_locations
 from catalog.models.tabular import ListedTabular
 from catalog.services import limits, location_claims, locations, metadata_files, pointer
-from catalog.services.deletion.drop import DropOptions, Dropped, begin, told_of
+from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
 from catalog.services.location_claims import Claim, FileClaim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
@@ -125,8 +125,8 @@ def add(creation: Creation) -> Stored:
             if creation.replacing is not None and _remove(creation.replacing)[0]:
                 # this key's outcome is the new table: it is what a repeated request asks for
                 once = dataclasses.replace(context, idempotency=None)
-                told = {"purge": False, "replaced-by": str(tabular.id)}
-                record_change(f"drop{creation.kind.capitalize()}", creation.replacing, once, **told)
+                payload = {"purge": False, "replaced-by": str(tabular.id)}
+                record_change(f"drop{creation.kind.capitalize()}", creation.replacing, once, **payload)
             creation.claim.take(tabular.id)
             if creation.claim.brings_files:  # again: a removal may have ended since it was read
                 metadata_files.ensure_there(target.warehouse, new.file)
@@ -254,8 +254,9 @@ def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespa
         return
     kind = granted.target.kind
     refused = Forbidden(
-        f"Not allowed: in {destination.target} somebody could grant rights on this {kind} who may not where it is: "
-        f"moving it there takes the privilege {Privilege.MANAGE_GRANTS} on the {kind}"
+        f"Not allowed: in {destination.target} there are principals who could grant privileges on this "
+        f"{kind} but cannot where it is now: "
+        f"moving it there requires the privilege {Privilege.MANAGE_GRANTS} on the {kind}"
     )
     granted.context.trail.refused = Refused("rename", kind, granted.ref.id, granted.chain[1].id, refused.message)
     raise refused
@@ -274,15 +275,15 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
     tabular = granted.target
     with changing():
         if is_soft := options.is_soft(tabular.namespace.warehouse):
-            told = _set_aside(granted, options)
+            payload = _set_aside(granted, options)
         else:
             removed, places = _remove(tabular, force=options.force)
             if not removed:
                 raise gone(tabular)
             if options.with_files:
                 _request_purges(tabular, places, not_before=options.purge_not_before())
-            told = {"purge": options.with_files, "force": options.force}
-        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **told)
+            payload = {"purge": options.with_files, "force": options.force}
+        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **payload)
         if not is_soft:  # what is granted on one that can be restored stays
             ledger.forget_object(granted.ref)
 
@@ -298,7 +299,7 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
     by = granted.context.caller.id
     deletion = begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
     Tabular.objects.filter(id=tabular.id).update(deleted_at=deletion.deleted_at, deletion=deletion)
-    return told_of(deletion)
+    return payload_of(deletion)
 
 
 def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: datetime | None) -> None:

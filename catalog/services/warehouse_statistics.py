@@ -68,7 +68,7 @@ def _position(key: str) -> datetime:
     except ValueError:
         position = None
     if position is None or position.tzinfo is None:
-        raise BadRequest("Invalid page token: it is not of a list of statistics")
+        raise BadRequest("Invalid page token: it was not issued for a list of statistics")
     return position
 
 

@@ -66,5 +66,5 @@ def _is_movable(warehouse: Warehouse) -> bool:
 def _ensure_movable(warehouse: Warehouse) -> None:
     """Again with the row locked, where a namespace may have been made meanwhile."""
     if not _is_movable(warehouse):
-        raise WarehouseNotEmpty(f"The warehouse {warehouse.name!r} has namespaces now: its base-path stays")
+        raise WarehouseNotEmpty(f"The warehouse {warehouse.name!r} has namespaces now: its base-path cannot be changed")
     ensure_nothing_pending(warehouse)

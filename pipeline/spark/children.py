@@ -1,4 +1,4 @@
-"""Ties a child process to this one, so that nothing of ours outlives a kill -9."""
+"""Ties a child process to this one, so that the child does not outlive a kill -9 of this one."""
 
 import ctypes
 import signal

@@ -1,7 +1,7 @@
 """Starts the driver's JVM and connects py4j to it; `session` is the caller.
 
 pyspark's own launcher asks for a module that a Java from a wheel lacks. We start the same class and do
-the same handshake. The JVM reads a pipe whose other end is ours and exits when that closes, so it dies with us.
+the same handshake. The JVM reads a pipe whose other end is this process and exits when it closes, so both end together.
 """
 
 import logging

@@ -123,7 +123,7 @@ async def _answer(request: _Request) -> Answer:
     if request.path in health.PATHS:
         return await health.answer(request.scope["method"], request.path)
     if health.STOPPING.is_set():
-        raise Unavailable("The request was not begun: this server is stopping")
+        raise Unavailable("The request was not started: this server is stopping")
     body = request.body
     body.ensure_allowed()
     if body.is_small:

@@ -92,7 +92,9 @@ def openfga() -> None:
 
 
 @openfga.command()
-@click.option("--dry-run", is_flag=True, help="Change nothing: print how many differences there are, and the first.")
+@click.option(
+    "--dry-run", is_flag=True, help="Change nothing: only print the number of differences and the first ones."
+)
 def reconcile(*, dry_run: bool) -> None:
     """Make OpenFGA hold exactly the rights that are in the database. Servers may run meanwhile.
 
@@ -102,7 +104,7 @@ def reconcile(*, dry_run: bool) -> None:
     limits.choose(limits.of_work())
     if not settings.authorization.by_openfga:
         raise click.ClickException(
-            f"The authorization backend is {settings.authorization.backend}, which has no OpenFGA: "
+            f"The authorization backend is {settings.authorization.backend}, which does not use OpenFGA: "
             "set LAKEWARDEN__AUTHORIZATION__BACKEND=openfga"
         )
     from lakewarden.authz.openfga.reconcile import reconcile as repair
@@ -133,7 +135,7 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
     if not (provider and subject) or provider == SYSTEM.partition("~")[0]:
         raise click.BadParameter(f"{admin!r} is not <provider>~<subject>, e.g. oidc~4f1c", param_hint="--admin")
     if servers.is_bootstrapped():
-        click.echo("The server is bootstrapped already; nothing was changed")
+        click.echo("The server is already bootstrapped; nothing was changed")
         return
     context = RequestContext(caller=Caller(SYSTEM), request_id=str(new_id()), user_agent="lakewarden bootstrap")
     server = servers.bootstrap(Caller(PrincipalId(admin), name=admin_name), context)
@@ -141,9 +143,9 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
 
 
 @main.command("reopen-bootstrap")
-@click.option("--yes", is_flag=True, help="Do it: without this nothing is changed.")
+@click.option("--yes", is_flag=True, help="Confirm: without this option nothing is changed.")
 def reopen_bootstrap(*, yes: bool) -> None:
-    """Let one more caller make himself administrator, for when nobody has an administrator's token any more.
+    """Let one more caller become administrator, for when all administrators have lost access.
 
     The next POST /management/v1/bootstrap, or `lakewarden bootstrap`, makes another administrator. Until then EVERYBODY
     with a valid token can be that one. Those who are administrators stay it; it is on record in the audit.
@@ -153,7 +155,7 @@ def reopen_bootstrap(*, yes: bool) -> None:
     if not yes:
         raise click.ClickException(
             "Nothing was changed. This lets the next caller of POST /management/v1/bootstrap, whoever that is, become "
-            "an administrator of the whole server; say --yes if that is what you want"
+            "an administrator of the whole server; add --yes if that is what you want"
         )
     from lakewarden.context import SYSTEM, Caller, RequestContext
     from lakewarden.ids import new_id
@@ -161,11 +163,11 @@ def reopen_bootstrap(*, yes: bool) -> None:
 
     context = RequestContext(caller=Caller(SYSTEM), request_id=str(new_id()), user_agent="lakewarden reopen-bootstrap")
     if not servers.reopen_bootstrap(context):
-        click.echo("The server can be bootstrapped already; nothing was changed")
+        click.echo("The server can already be bootstrapped; nothing was changed")
         return
     click.echo(
-        "The next POST /management/v1/bootstrap, or `lakewarden bootstrap --admin USER`, makes a further "
-        "administrator: do it now, anybody with a valid token can"
+        "The next POST /management/v1/bootstrap, or `lakewarden bootstrap --admin USER`, makes another "
+        "administrator: run it now, because anybody with a valid token can"
     )
 
 

@@ -56,7 +56,7 @@ def may_be_repeated(error: Exception) -> bool:
 
 def _reason(cause: BaseException | None) -> str:
     if isinstance(cause, LockNotAvailable):
-        return "Somebody else is changing the same object, and has taken too long"
+        return "Another request is changing the same object and took too long"
     if isinstance(cause, QueryCanceled):
         return "The database took too long"
     return "The database is not available"

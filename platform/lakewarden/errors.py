@@ -27,7 +27,7 @@ LakewardenError
 ├── Unprocessable 422
 ├── HeadersTooLarge 431
 ├── CommitStateUnknown 500          the outcome could not be learned: never clean up after it
-├── InternalError 500               a defect of ours
+├── InternalError 500               a defect of Lakewarden
 └── Unavailable 503                 nothing was applied; carries Retry-After
 """
 

@@ -21,7 +21,7 @@ def check_name(name: str, *, what: str) -> str:
     if len(name) > MAX_NAME_LENGTH:
         raise InvalidArgument(f"Invalid {what} name: {len(name)} characters, at most {MAX_NAME_LENGTH} are allowed")
     if any(character < " " or character == "\x7f" for character in name):
-        raise InvalidArgument(f"Invalid {what} name: {name!r} holds a control character")
+        raise InvalidArgument(f"Invalid {what} name: {name!r} contains a control character")
     if any("\ud800" <= character <= "\udfff" for character in name):
-        raise InvalidArgument(f"Invalid {what} name: it holds half of a surrogate pair")
+        raise InvalidArgument(f"Invalid {what} name: it contains half of a surrogate pair")
     return name

@@ -61,10 +61,10 @@ def _key(token: str) -> str:
     try:
         plain = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         if plain[:1] != b"1" or b"\x00" in plain:
-            raise BadRequest(f"Invalid pageToken {token[:80]!r}: it is none of this server's")
+            raise BadRequest(f"Invalid pageToken {token[:80]!r}: it was not issued by this server")
         return plain[1:].decode()
     except (binascii.Error, ValueError):
-        raise BadRequest(f"Invalid pageToken {token[:80]!r}: it is none of this server's") from None
+        raise BadRequest(f"Invalid pageToken {token[:80]!r}: it was not issued by this server") from None
 
 
 def _size(value: str | None) -> int:

@@ -67,7 +67,7 @@ def require_current() -> None:
 def wait_until_current(tell: Callable[[str], None]) -> None:
     """`require_current`, but a database that is not there yet is waited for: `database.start_wait_s` at most.
 
-    A database that accepts connections and still refuses ours (a wrong password) is not waited for. `tell` is given a
+    A database that accepts connections but rejects this one (a wrong password) is not waited for. `tell` is given a
     sentence at once and then every ten seconds.
     """
     settings = config.current().database

@@ -90,9 +90,9 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Lakewarden management API",
     "DESCRIPTION": "Projects, warehouses, users, roles and rights of a Lakewarden server. Each path is served without "
-    "`/v1` too (`/management/whoami`), for clients that know the short form; both answer the same. "
-    "The header `x-project-id` names the project that a request is about, else it is the default project; "
-    "`x-request-id` comes back as it was sent.",
+    "`/v1` too (`/management/whoami`), for clients that use the short form; both behave the same. "
+    "The header `x-project-id` names the project of a request; without it, it is the default project. "
+    "The response repeats the request's `x-request-id`.",
     "VERSION": __version__,
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/management/v1",

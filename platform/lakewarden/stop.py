@@ -29,7 +29,7 @@ class Stop:
         self._signals = _SIGNALS
 
     def watch(self) -> None:
-        """From now on the signals are ours; called by the main thread before it starts others."""
+        """Takes over the signals; called by the main thread before it starts others."""
         if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by `nohup`, and so it stays
             self._signals -= {signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, self._signals)

@@ -100,7 +100,7 @@ class Pages:
         return user
 
     def _client_of_hint(self, id_token: str) -> str | None:
-        """Return the client that an id_token of ours was made for; it may have expired since."""
+        """Return the client that one of this issuer's id_tokens was made for; it may have expired since."""
         try:
             claims = jwt.decode(id_token, self._provider.keys, algorithms=["RS256"]).claims
         except (JoseError, ValueError, RecursionError):

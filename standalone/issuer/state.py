@@ -31,7 +31,7 @@ class StateDir:
             raise self._unusable(error) from error
 
     def read(self, name: str) -> JsonObject | None:
-        """Return the JSON object in the file `name`, None when there is no such file."""
+        """Return the JSON object in the file `name`, None when it does not exist."""
         file = self.path / name
         try:
             content = json.loads(file.read_bytes())

@@ -36,7 +36,7 @@ class Binaries:
 def find(account: Account | None, *, shared: Path) -> Binaries:
     """The programs that `account` can run: the wheel's own, else a copy below `shared` (root only).
 
-    The copy is for root whose environment lies below a private folder such as his home, which we never open.
+    The copy is for root whose environment lies below a private folder such as its home, which is never made readable.
     `EmbeddedError` when the wheel is not installed or its programs do not run here.
     """
     site = _site()

@@ -29,9 +29,9 @@ class FormatVersionPolicy:
         if not found:
             raise BadRequest("allowed-format-versions is empty: at least one of 1, 2, 3 is needed")
         if unknown := [version for version in found if version not in FORMAT_VERSIONS]:
-            raise BadRequest(f"allowed-format-versions: {unknown[0]} is not known; there are 1, 2 and 3")
+            raise BadRequest(f"allowed-format-versions: {unknown[0]} is not a known version; 1, 2 and 3 are")
         if default is not None and default not in found:
-            raise BadRequest(f"default-format-version: {default} is none of the allowed ones ({_listed(found)})")
+            raise BadRequest(f"default-format-version: {default} is not one of the allowed versions ({_listed(found)})")
         return cls(found, default)
 
     @property

@@ -39,7 +39,7 @@ def roles(granted: Granted[Project], text: str) -> list[Role]:
         return sorted(found.values(), key=lambda role: _rank(text, role.name))[:LIMIT]
 
 
-def users(granted: Granted[Server], text: str) -> list[FoundUser]:  # noqa: ARG001 the proof that he may
+def users(granted: Granted[Server], text: str) -> list[FoundUser]:  # noqa: ARG001 proves the right
     """The ten users of the server that are most like `text`, best first; one of exactly that id or e-mail is first."""
     exact = _exactly(text)
     like = _like(text, project_id=None)
@@ -49,7 +49,7 @@ def users(granted: Granted[Server], text: str) -> list[FoundUser]:  # noqa: ARG0
 def users_in_project(granted: Granted[Project], text: str) -> list[FoundUser]:
     """As `users`, among those who hold a grant or membership in the project.
 
-    Anybody else is found by exactly his id or e-mail, and no e-mail is told that the caller does not know.
+    Other users are found by their exact id or email; an email that the caller does not know is not returned.
     """
     exact = _exactly(text)
     insiders = {user for (user,) in fetch(_INSIDERS, [[user.id for user in exact], granted.target.id])}

@@ -54,8 +54,8 @@ def rename(granted: Granted[Project], name: str) -> Project:
                 before, project.name, project.name_key = project.name, name, match_key(name)
                 project.updated_at = timezone.now()
                 project.save(update_fields=["name", "name_key", "updated_at"])
-                told = {"name": name, "before": before}
-                record(Change("renameProject", "project", project.id, project.id, told), granted.context)
+                payload = {"name": name, "before": before}
+                record(Change("renameProject", "project", project.id, project.id, payload), granted.context)
     except IntegrityError as error:
         raise AlreadyExists(f"A project with the name {name!r} exists already") from error
     return project

@@ -109,7 +109,7 @@ def _check_nesting(role: Role, added: Sequence[PrincipalId]) -> None:
     for member in added:
         if member in above:
             how = "itself" if member == role.principal else "a role that it is in, directly or through others"
-            raise RoleMembershipCycle(f"The role {role.id} cannot hold {role_id(member)}: that is {how}")
+            raise RoleMembershipCycle(f"The role {role.id} cannot have the member {role_id(member)}: that is {how}")
     limit, height = config.current().roles.max_nesting_depth, members.height_above(role.principal)
     for member in added:
         chain = height + members.depth_below(member)
@@ -152,7 +152,7 @@ def member_of(granted: Granted[Role], page: Page, *, transitive: bool) -> tuple[
 def own_roles(
     context: RequestContext, page: Page, *, project_id: str, transitive: bool
 ) -> tuple[list[Role], str | None]:
-    """As `member_of`, for the caller himself, in whatever project: he is in none of one that he may not see."""
+    """As `member_of`, for the caller, in any project; in a project that they may not see they have no roles."""
     return _roles_of(context.caller.id, page, project_id=project_id, transitive=transitive)
 
 

@@ -156,7 +156,7 @@ def describe(role: Role, context: RequestContext, *, name: str, description: str
 
 
 def rebind(granted: Granted[Role], source: Source) -> Role:
-    """Let it stand for another group: who is in it by his token changes at once.
+    """Let it stand for another group: who is in it by their token changes immediately.
 
     Raises AlreadyExists when another role of the project stands for the group, NoSuchRole when it went away.
     """

@@ -43,7 +43,9 @@ def bootstrap(admin: Caller, context: RequestContext, *, is_operator: bool = Fal
     with changing():
         server = Server.objects.select_for_update().get(pk=Server.this().pk)
         if server.bootstrapped_at is not None:
-            raise AlreadyBootstrapped("The server is bootstrapped already: its administrators grant further rights")
+            raise AlreadyBootstrapped(
+                "The server is bootstrapped already: its administrators can grant further privileges"
+            )
         server.bootstrapped_at = timezone.now()
         server.save(update_fields=["bootstrapped_at"])
         users.register(admin, context)

@@ -20,13 +20,13 @@ DELETED_NAME = "Deleted User"
 
 
 class LastAdministrator(Conflict):
-    """Without him nobody could administer the server."""
+    """Without this user nobody could administer the server."""
 
     wire_type = "LastAdministratorException"
 
 
 def delete(granted: Granted[User]) -> None:
-    """Forget name and e-mail of a user, and remove all his grants and memberships; his id stays taken.
+    """Remove the name, email, grants and memberships of a user; their id stays reserved.
 
     Raises LastAdministrator for the server's only one.
     """
@@ -47,9 +47,9 @@ def delete(granted: Granted[User]) -> None:
 
 
 def bring_back(described: Caller, context: RequestContext) -> User:
-    """A deleted user as a new one: what he was granted before, and what was granted to his id since, is gone.
+    """Restores a deleted user as a new one: all earlier grants, and grants made to the id since, are removed.
 
-    Roles that his identity provider gives him count again.
+    Roles that their identity provider names count again.
     """
     with changing():
         user = User.objects.select_for_update().get(id=described.id)
@@ -90,7 +90,7 @@ def ensure_present(users: Iterable[PrincipalId]) -> None:
         if user not in known:
             raise NoSuchUser(f"User does not exist: {user}")
         if known[user]:
-            raise BadRequest(f"The user {user} was deleted: nothing can be given to him")
+            raise BadRequest(f"The user {user} was deleted and cannot be granted privileges")
 
 
 def remaining(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
@@ -116,9 +116,9 @@ def hold(users: Iterable[PrincipalId]) -> dict[str, bool]:
 
 
 def _forget_rights(principal: PrincipalId) -> None:
-    """Remove them, and void every decision that may stand on them, those that come from his token among them.
+    """Remove them, and void every decision that may stand on them, including those that depend on their token.
 
-    The caller holds the user's row: nothing is given to him meanwhile.
+    The caller holds the user's row: nothing can be granted to the user meanwhile.
     """
     concerned = {
         *Grant.objects.filter(principal_id=principal).values_list("project_id", flat=True).distinct(),

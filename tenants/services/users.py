@@ -43,7 +43,7 @@ def user_id(text: str) -> PrincipalId:
 def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
     """The caller's row, created at first sight; an e-mail that was unknown is completed. Idempotent.
 
-    A deleted user is not brought back to life: his rights went with him, and stay gone.
+    A deleted user is not restored by this: their rights are gone and stay gone.
     """
     caller = context.caller
     user = User.objects.filter(id=caller.id).first()
@@ -63,18 +63,18 @@ def is_known(principal: PrincipalId) -> bool:
 
 
 def ensure_not_deleted(user: User) -> User:
-    """`user`, who is the caller himself. Raises Forbidden when he was deleted."""
+    """`user`, who is the caller. Raises Forbidden when the user was deleted."""
     if user.deleted_at is not None:
-        raise Forbidden(f"The user {user.id} was deleted: only an administrator of the server can make him known again")
+        raise Forbidden(f"The user {user.id} was deleted: only an administrator of the server can restore this user")
     return user
 
 
 def register_self(
     context: RequestContext, *, name: str | None, email: str | None, kind: str | None, update: bool
 ) -> tuple[User, bool]:
-    """The caller's own row and whether it is new; what he does not say is taken from his token.
+    """The caller's own row and whether it is new; what they omit is taken from their token.
 
-    Raises InvalidArgument for a bad name or e-mail, Forbidden when he was deleted, AlreadyExists when he is known and
+    Raises InvalidArgument for a bad name or email, Forbidden for a deleted user, AlreadyExists for a known one if
     `update` is false.
     """
     _check(name, email)
@@ -91,8 +91,8 @@ def register_self(
 def make_known(granted: Granted[Server], described: Caller, *, update: bool) -> tuple[User, bool]:
     """The row of somebody whom an administrator describes, and whether it is new: a deleted user returns, as new.
 
-    He returns without any right of before. Raises InvalidArgument for a bad id, name or e-mail, AlreadyExists when he
-    is known and `update` is false.
+    The user returns without their former rights. Raises InvalidArgument for a bad id, name or email, AlreadyExists for
+    a known one if `update` is false.
     """
     user_id(described.id)
     _check(described.name, described.email)
@@ -113,7 +113,7 @@ def register(caller: Caller, context: RequestContext) -> tuple[User, bool]:
 
 
 def refresh(caller: Caller, context: RequestContext) -> User:
-    """Describe a known user as `caller` does; what the caller does not say is kept, a deleted user stays as he is."""
+    """Describe a known user as `caller` does; what the caller does not say is kept, a deleted user is not changed."""
     user = User.objects.get(id=caller.id)
     described = {"name": caller.name or user.name, "email": caller.email or user.email, "user_type": caller.kind}
     return _describe(user, described, context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
@@ -127,7 +127,7 @@ def rewrite(granted: Granted[User], *, name: str, email: str | None, kind: str) 
 
 
 def listed(
-    granted: Granted[Server],  # noqa: ARG001 the proof that he may
+    granted: Granted[Server],  # noqa: ARG001 proves the right
     page: Page,
     *,
     name: str | None,
@@ -146,7 +146,7 @@ def _check(name: str | None, email: str | None) -> None:
         check_name(name, what="user")
     if email is not None and not (len(email) <= MAX_EMAIL_LENGTH and email.isprintable() and _EMAIL.fullmatch(email)):
         raise InvalidArgument(
-            f"Invalid e-mail {email[:80]!r}: '<name>@<host>' is expected, at most {MAX_EMAIL_LENGTH} characters"
+            f"Invalid email {email[:80]!r}: '<name>@<host>' is expected, at most {MAX_EMAIL_LENGTH} characters"
         )
 
 
@@ -172,7 +172,7 @@ def _describe(
 
 
 def _create(caller: Caller, context: RequestContext, *, seen_by: User.UpdatedWith) -> tuple[User, bool]:
-    """Of several who create the same user at once one does, and the others find him."""
+    """Of several requests that create the same user at once, one does and the others find the user."""
     with changing():
         user, is_new = User.objects.get_or_create(
             id=caller.id,
@@ -191,5 +191,5 @@ def _create(caller: Caller, context: RequestContext, *, seen_by: User.UpdatedWit
 def required(value: T | None, *, member: str) -> T:
     """`value`, which the body must have when it describes somebody else."""
     if value is None:
-        raise BadRequest(f"Invalid request body: {member}: it is needed to describe somebody other than yourself")
+        raise BadRequest(f"Invalid request body: {member}: it is required to describe a user other than yourself")
     return value

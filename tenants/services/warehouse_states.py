@@ -30,7 +30,7 @@ class Alteration:
 
     event: str
     values: Mapping[str, Any]
-    told: Mapping[str, Any]
+    payload: Mapping[str, Any]
     voids_decisions: bool = False
 
 
@@ -66,7 +66,7 @@ def set_format_policy(granted: Granted[Warehouse], policy: FormatVersionPolicy) 
 
 
 def set_managed_by(granted: Granted[Warehouse], managed_by: str) -> Warehouse:
-    """Raises BadRequest for one that is not known, Forbidden for whoever is no administrator of the server."""
+    """Raises BadRequest for one that is not known, Forbidden for callers who do not administer the server."""
     check_managed_by(granted.context, managed_by)
     if not is_server_administrator(granted.context):  # handing it back needs no less than taking it
         raise Forbidden("Not allowed: managed-by is set by administrators of the server only")
@@ -81,14 +81,14 @@ def set_protection(granted: Granted[Warehouse], *, protected: bool, reason: str 
     if reason is not None and len(reason) > MAX_REASON:
         raise BadRequest(f"reason: {len(reason)} characters, at most {MAX_REASON} are allowed")
     if reason is not None and not protected:
-        raise BadRequest("reason: it says why the warehouse is protected; leave it out to lift the protection")
+        raise BadRequest("reason: it is only allowed with a protection; omit it to remove the protection")
 
     def alteration(before: Warehouse) -> Alteration:
         kept = before.protection
-        told: dict[str, Any] = {"protected": protected, "before": kept} | ({"reason": reason} if reason else {})
+        payload: dict[str, Any] = {"protected": protected, "before": kept} | ({"reason": reason} if reason else {})
         if protected and (kept is None or (reason is not None and kept["reason"] != reason)):
             kept = {"by": granted.context.caller.id, "at": timezone.now().isoformat(), "reason": reason}
-        return Alteration("updateWarehouseProtection", {"protection": kept if protected else None}, told)
+        return Alteration("updateWarehouseProtection", {"protection": kept if protected else None}, payload)
 
     return apply(granted, alteration)
 
@@ -100,7 +100,8 @@ def ensure_unprotected(warehouse: Warehouse) -> None:
         why = f" ({kept['reason']})" if kept["reason"] else ""
         since = kept["at"].replace("+00:00", "Z")  # as the answers write it
         raise Protected(
-            f"The warehouse {warehouse.name!r} is protected since {since} by {kept['by']}{why}: lift that first "
+            f"The warehouse {warehouse.name!r} has been protected since {since} by {kept['by']}{why}: "
+            "remove the protection first "
             f"by POST /management/v1/warehouse/{warehouse.id}/protection"
         )
 
@@ -135,13 +136,13 @@ def apply(granted: Granted[Warehouse], alteration: Callable[[Warehouse], Alterat
         warehouse.save(update_fields=[*wanted.values, "version", "updated_at"])
         if wanted.voids_decisions:
             projects.bump_epoch(warehouse.project_id)
-        told = {"name": warehouse.name, **wanted.told}
-        change = Change(wanted.event, "warehouse", str(warehouse.id), warehouse.project_id, told)
+        payload = {"name": warehouse.name, **wanted.payload}
+        change = Change(wanted.event, "warehouse", str(warehouse.id), warehouse.project_id, payload)
         record(change, granted.context)
         return warehouse
 
 
 def _set(granted: Granted[Warehouse], event: str, **values: Any) -> Warehouse:  # noqa: ANN401 whatever the fields hold
     """Fields that are told by their own names."""
-    told = {name.replace("_", "-"): value for name, value in values.items()}
-    return apply(granted, lambda _: Alteration(event, values, told))
+    payload = {name.replace("_", "-"): value for name, value in values.items()}
+    return apply(granted, lambda _: Alteration(event, values, payload))

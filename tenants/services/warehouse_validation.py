@@ -115,7 +115,7 @@ def check_free(project: Project, name: str) -> None:
 def check_warehouse_name(name: str) -> None:
     check_name(name, what="warehouse")
     if "/" in name:
-        raise InvalidArgument(f"Invalid warehouse name {name!r}: it must not hold '/'")
+        raise InvalidArgument(f"Invalid warehouse name {name!r}: it must not contain '/'")
 
 
 def check_managed_by(context: RequestContext, managed_by: str | None) -> None:
@@ -131,7 +131,7 @@ def check_spec_mutable(warehouse: Warehouse, context: RequestContext) -> None:
     if warehouse.managed_by != SELF_MANAGED and not is_server_administrator(context):
         raise Forbidden(
             f"Not allowed: the warehouse {warehouse.name!r} is managed by {warehouse.managed_by}: "
-            "only administrators of the server change it"
+            "only administrators of the server may change it"
         )
 
 
@@ -143,7 +143,7 @@ def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
         pairs = product(_names(profile), _names(other))
         if any(f"{one}/".startswith(f"{two}/") or f"{two}/".startswith(f"{one}/") for one, two in pairs):
             raise AlreadyExists(
-                f"The location {profile.location} overlaps another warehouse's: each needs a location of its own"
+                f"The location {profile.location} overlaps that of another warehouse: each needs a location of its own"
             )
 
 
@@ -174,7 +174,8 @@ def _check_allowed(profile: StorageProfile) -> None:
 def _check_compatible(before: StorageProfile, after: StorageProfile, *, is_movable: bool) -> None:
     if after.location != before.location and not is_movable:
         raise BadRequest(
-            f"base-path cannot be changed from {before.base_path!r} once the warehouse has namespaces: they lie there"
+            f"base-path cannot be changed from {before.base_path!r} once the warehouse has namespaces, "
+            "which are stored there"
         )
 
 

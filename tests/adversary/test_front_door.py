@@ -152,7 +152,7 @@ def test_a_queue_that_is_full_refuses_at_once_and_promises_that_nothing_was_done
         refused = outsider.create_namespace("outside", "more")
         assert refused.error() == (503, "ServiceUnavailableException")
         assert int(refused.headers["retry-after"]) >= 1
-        assert "The request was not begun" in refused.message()
+        assert "The request was not started" in refused.message()
         assert lake.create_namespace("theirs").status == 200
     assert {answer.result().status for answer in answers} <= {200, 409, 503}
     assert outsider.client.get(outsider.namespace(("outside", "more"))).status == 404

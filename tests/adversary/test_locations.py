@@ -256,7 +256,7 @@ def test_a_purge_stops_before_what_is_not_its_own(lake: Lake, base: Path) -> Non
     from catalog.models import Tabular  # noqa: PLC0415
 
     Tabular.objects.filter(name="other").update(location=f"{place}/data")
-    with pytest.raises(Exception, match="nothing of it is removed"):
+    with pytest.raises(Exception, match="nothing in it is removed"):
         purge_location(**ProcrastinateJob.objects.get().args)
     assert (folder(place) / "data" / "part-0.parquet").exists()
     assert folder(other["metadata-location"]).exists()

@@ -96,7 +96,7 @@ def fill_behind_its_back(number: int) -> None:
 def test_migrate_makes_store_and_model_once(settings: OpenFgaConfig) -> None:
     with pytest.raises(DatabaseNotReady, match="model is not in it yet: run `lakewarden migrate` first"):
         schema_version.require_current()
-    assert findings() == [(State.FAIL, "has no store of this installation")]
+    assert findings() == [(State.FAIL, "has no store for this installation")]
     first = run("migrate")
     assert (first.exit_code, "The authorization model was written to OpenFGA" in first.output) == (0, True), (
         first.output
@@ -144,7 +144,7 @@ def test_a_store_that_is_gone_is_made_again_and_has_to_be_filled(
     held(openfga, ORDERS)
     # OpenFGA goes on to answer for it
     server.call("DELETE", f"/stores/{OpenFgaStore.objects.get().store_id}")
-    assert findings() == [(State.FAIL, "has lost our store or our model")]
+    assert findings() == [(State.FAIL, "no longer has this installation's store or model")]
     assert "does not have all rights of the database yet" in run("migrate").output
     with pytest.raises(DatabaseNotReady, match="run `lakewarden openfga reconcile` first"):
         schema_version.require_current()
@@ -188,7 +188,7 @@ def test_reconcile_removes_what_nobody_granted(openfga: OpenFgaAuthorizer, setti
     client(settings).write(foreign, [])
     assert Privilege.OWNERSHIP in held(openfga, [*SALES[:3]], PrincipalId("oidc~mallory"))
     told = run("openfga", "reconcile", "--dry-run")
-    assert "0 are missing in OpenFGA, 6 are there without being in the database" in told.output
+    assert "0 are missing in OpenFGA, 6 are there but not in the database" in told.output
     assert "- user:oidc~mallory ownership_here warehouse:w" in told.output
     done = reconcile.reconcile(settings, dry_run=False)
     assert (done.missing, done.surplus) == (0, 6)

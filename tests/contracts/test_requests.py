@@ -82,7 +82,7 @@ def test_in_an_outage_what_is_known_is_answered_and_all_else_is_503(
     assert int(refused.headers["retry-after"]) >= 1
     mortal_server.start()  # in memory: it has forgotten the store
     assert stranger.get(target).status == 503
-    assert "was made in OpenFGA" in " ".join(store.migrate(configuration))
+    assert "was created in OpenFGA" in " ".join(store.migrate(configuration))
     assert stranger.get(target).status == 503
     assert reconcile.reconcile(configuration, dry_run=False).missing > 0
     assert stranger.get(target).status == 404

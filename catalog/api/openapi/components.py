@@ -37,13 +37,13 @@ def _ensure_complete() -> None:
         ("view update", view_updates.APPLY, schema_types.VIEW_UPDATES),
         ("requirement", {*requirements.CHECKS, requirements.CREATE}, schema_types.TABLE_REQUIREMENTS),
     )
-    missing = [f"{kind} {name}" for kind, known, told in pairs for name in sorted(set(known) ^ set(told))]
+    missing = [f"{kind} {name}" for kind, known, described in pairs for name in sorted(set(known) ^ set(described))]
     if missing:
         raise IncompleteDocument("\n".join(missing))
 
 
 def _union(name: str, tag: str, ending: str, kinds: Mapping[str, type]) -> dict[str, Schema]:
-    """One component for each of `kinds`, told apart by `tag`, and their union."""
+    """One component for each of `kinds`, type_info apart by `tag`, and their union."""
     made: dict[str, Schema] = {}
     mapping = {}
     for value, kind in kinds.items():
@@ -58,10 +58,10 @@ def _union(name: str, tag: str, ending: str, kinds: Mapping[str, type]) -> dict[
 
 def _struct(name: str, *kinds: type) -> Schema:
     """What the members of these structs are to clients; `name` is the component's, or the action's."""
-    told = [inspect.type_info(kind) for kind in kinds]
+    type_infos = [inspect.type_info(kind) for kind in kinds]
     members: dict[str, Schema] = dict(schema_types.MORE.get(name, {}))
     required = [*schema_types.REQUIRED.get(name, ())]
-    for struct in told:
+    for struct in type_infos:
         assert isinstance(struct, inspect.StructType)  # noqa: S101 for the type checker
         if struct.tag is not None:
             members[str(struct.tag_field)] = {"type": "string", "const": struct.tag}
@@ -75,7 +75,7 @@ def _struct(name: str, *kinds: type) -> Schema:
     made: Schema = {"type": "object", "properties": members}
     if required:
         made["required"] = [each for each in members if each in required]
-    if any(isinstance(struct, inspect.StructType) and struct.forbid_unknown_fields for struct in told):
+    if any(isinstance(struct, inspect.StructType) and struct.forbid_unknown_fields for struct in type_infos):
         made["additionalProperties"] = False
     return made
 
@@ -93,26 +93,29 @@ def _member(name: str, field: inspect.Field) -> Schema:
     return {**made, "uniqueItems": True} if key in schema_types.UNIQUE else made
 
 
-def _type(told: inspect.Type, held: str | None, *, is_nullable: bool = False) -> Schema:
+def _type(type_info: inspect.Type, held: str | None, *, is_nullable: bool = False) -> Schema:
     """The schema of a type; what is kept raw is the component `held`. KeyError for what the tables do not say."""
-    match told:
+    match type_info:
         case inspect.RawType() if held is not None:
             return {"$ref": _REFERENCE + held}
         case inspect.StructType():
-            return {"$ref": _REFERENCE + schema_types.NAMES[told.cls]}
+            return {"$ref": _REFERENCE + schema_types.NAMES[type_info.cls]}
         case inspect.ListType():
-            return {"type": "array", "items": _type(told.item_type, held)}
+            return {"type": "array", "items": _type(type_info.item_type, held)}
         case inspect.DictType():
-            return {"type": "object", "additionalProperties": _type(told.value_type, held)}
+            return {"type": "object", "additionalProperties": _type(type_info.value_type, held)}
         case inspect.UnionType():
-            return _choice(told, held, is_nullable=is_nullable)
+            return _choice(type_info, held, is_nullable=is_nullable)
         case inspect.LiteralType():
-            return {"type": "string", "enum": list(told.values)}
+            return {"type": "string", "enum": list(type_info.values)}
         case inspect.IntType():
-            return {"type": "integer", **({"format": "int32" if told.le == _MAX_INT else "int64"} if told.le else {})}
+            return {
+                "type": "integer",
+                **({"format": "int32" if type_info.le == _MAX_INT else "int64"} if type_info.le else {}),
+            }
         case inspect.Metadata():
-            return _type(told.type, held)
-    return dict(_PLAIN[type(told)])
+            return _type(type_info.type, held)
+    return dict(_PLAIN[type(type_info)])
 
 
 _PLAIN: Final[dict[type[inspect.Type], Schema]] = {
@@ -123,9 +126,9 @@ _PLAIN: Final[dict[type[inspect.Type], Schema]] = {
 }
 
 
-def _choice(told: inspect.UnionType, held: str | None, *, is_nullable: bool) -> Schema:
+def _choice(type_info: inspect.UnionType, held: str | None, *, is_nullable: bool) -> Schema:
     """The types of a union. A member that can be None is one that can be left out, unless null says something."""
-    kinds = [_type(each, held) for each in told.types if not isinstance(each, inspect.NoneType)]
+    kinds = [_type(each, held) for each in type_info.types if not isinstance(each, inspect.NoneType)]
     if not is_nullable:
         return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
     return {**kinds[0], "type": [kinds[0]["type"], "null"]}

@@ -15,15 +15,15 @@ from lakewarden.http.repeatable import RepeatableEndpoint
 
 _INTRODUCTION = (
     "The Iceberg REST API of a Lakewarden server, below `/catalog`. A client starts with `GET /v1/config`, which names "
-    "the warehouse's `prefix`. Members that this document does not name may be sent and are kept where the Iceberg "
-    "format allows them. The header `X-Request-Id` comes back as it was sent, or is made up; `X-Assume-Role` acts with "
-    "the rights of one of the caller's roles. Something that the caller may not see is answered like something that "
-    "does not exist."
+    "the warehouse's `prefix`. Members that this document does not name may be sent and are stored where the Iceberg "
+    "format allows them. The response repeats the request's header `X-Request-Id`, or has a generated one. With "
+    "`X-Assume-Role` the caller acts with the privileges of one of their roles. An object that the caller may not see "
+    "is answered like one that does not exist."
 )
 _REFUSED = "The request was refused."
-_FAILED = "The server failed, or is not available now."
+_FAILED = "The server failed or is currently not available."
 _TAGS = {
-    "configuration": "Where a client starts.",
+    "configuration": "The configuration that clients load first.",
     "namespaces": "Namespaces and their properties.",
     "tables": "Tables: their metadata, commits and files.",
     "views": "Views and their versions.",
@@ -56,21 +56,27 @@ def document() -> Document:
     }
 
 
-def _operation(told: Operation, method: str, template: str, more: list[str]) -> dict[str, Any]:
-    names = [*(name for name in PATH_PARAMETERS if f"{{{name}}}" in template), *told.parameters, *more]
+def _operation(operation: Operation, method: str, template: str, more: list[str]) -> dict[str, Any]:
+    names = [*(name for name in PATH_PARAMETERS if f"{{{name}}}" in template), *operation.parameters, *more]
     made: dict[str, Any] = {
-        "operationId": told.id,
-        "tags": [told.tag],
-        "summary": told.summary,
-        "description": told.description,
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description,
         "parameters": [PATH_PARAMETERS.get(name) or PARAMETERS[name] for name in names],
     }
-    if told.body is not None:
-        made["requestBody"] = {"required": True, "content": {told.body_type: {"schema": _reference(told.body)}}}
-    made["responses"] = {str(answer.status): _answer(answer.description, answer.body) for answer in told.answers}
-    if told.is_open:
+    if operation.body is not None:
+        made["requestBody"] = {
+            "required": True,
+            "content": {operation.body_type: {"schema": _reference(operation.body)}},
+        }
+    made["responses"] = {str(answer.status): _answer(answer.description, answer.body) for answer in operation.answers}
+    if operation.is_open:
         return {**made, "security": []}
-    refusals = {str(status): reason for status, reason in told.refusals.items()} | {"4XX": _REFUSED, "5XX": _FAILED}
+    refusals = {str(status): reason for status, reason in operation.refusals.items()} | {
+        "4XX": _REFUSED,
+        "5XX": _FAILED,
+    }
     error = None if method == "HEAD" else "Error"
     return {
         **made,

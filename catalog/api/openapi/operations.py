@@ -41,7 +41,7 @@ def _ok(description: str, body: str) -> tuple[Answer, ...]:
     return (Answer(status=200, description=description, body=body),)
 
 
-_DONE = (Answer(status=204, description="It is done."),)
+_DONE = (Answer(status=204, description="The request was carried out."),)
 _EXISTS = (Answer(status=204, description="It exists."),)
 _UNCHANGED = Answer(status=304, description="The client's copy, which `If-None-Match` names, is current.")
 _PAGES = ("pageToken", "pageSize")
@@ -50,9 +50,9 @@ _NO_WAREHOUSE = {404: "The warehouse does not exist, or is hidden from the calle
 _NO_NAMESPACE = {404: "The namespace does not exist, or is hidden from the caller."}
 _NO_TABLE = {404: "The table does not exist, or is hidden from the caller."}
 _NO_VIEW = {404: "The view does not exist, or is hidden from the caller."}
-_NAME_TAKEN = {409: "A table or view of that name exists in the namespace."}
-_CONFLICT = {409: "A requirement does not hold, or another commit was quicker: load the state of now and try again."}
-_PROTECTED = {409: "It is protected: `force=true` drops it anyway, given the right."}
+_NAME_TAKEN = {409: "A table or view with this name already exists in the namespace."}
+_CONFLICT = {409: "A requirement is not met, or another commit was made first: load the current state and try again."}
+_PROTECTED = {409: "It is protected: `force=true` drops it anyway, if the caller has the right to."}
 _LOADED_TABLE = _ok("The table and its current metadata.", "LoadedTable")
 _LOADED_VIEW = _ok("The view and its current metadata.", "LoadedView")
 
@@ -74,20 +74,20 @@ _NAMESPACES: dict[str, Operation] = {
         id="createNamespace",
         tag="namespaces",
         summary="Create a namespace",
-        description="Creates a namespace. A property `location` inside the warehouse is where its tables will lie; "
-        "without one a location is chosen.",
+        description="Creates a namespace. The property `location`, a path inside the warehouse, says "
+        "where its tables are stored. Without it, the server chooses a location.",
         body="CreateNamespace",
         answers=_ok("The namespace as it was created.", "NamespaceDetails"),
         refusals={
             404: "The warehouse or the parent does not exist, or is hidden from the caller.",
-            409: "A namespace of that name exists, or its location is taken.",
+            409: "A namespace with this name already exists, or its location is in use.",
         },
     ),
     f"GET {_NAMESPACE}": Operation(
         id="loadNamespace",
         tag="namespaces",
         summary="Load a namespace",
-        description="Tells the properties of a namespace.",
+        description="Returns the properties of a namespace.",
         parameters=("returnUuid",),
         answers=_ok("The namespace.", "NamespaceDetails"),
         refusals=_NO_NAMESPACE,
@@ -96,7 +96,7 @@ _NAMESPACES: dict[str, Operation] = {
         id="namespaceExists",
         tag="namespaces",
         summary="Test whether a namespace exists",
-        description="Answers without a body.",
+        description="The response has no body.",
         answers=_EXISTS,
         refusals=_NO_NAMESPACE,
     ),
@@ -104,8 +104,9 @@ _NAMESPACES: dict[str, Operation] = {
         id="dropNamespace",
         tag="namespaces",
         summary="Drop a namespace",
-        description="Drops an empty namespace, or with `recursive=true` one with all that lies below it. In a "
-        "warehouse of soft deletion everything can be restored for the time of its delete profile.",
+        description="Drops an empty namespace or, with `recursive=true`, a namespace and everything "
+        "in it. In a warehouse with soft deletion, everything can be restored until the time set in "
+        "its delete profile has passed.",
         parameters=("recursive", "force", "purgeRequested", "purge"),
         answers=_DONE,
         refusals={**_NO_NAMESPACE, 409: "The namespace is not empty, or something in it is protected."},
@@ -114,7 +115,7 @@ _NAMESPACES: dict[str, Operation] = {
         id="updateNamespaceProperties",
         tag="namespaces",
         summary="Change the properties of a namespace",
-        description="Removes and sets properties in one step.",
+        description="Removes and sets properties in one transaction.",
         body="UpdateProperties",
         answers=_ok("Which properties were changed.", "ChangedProperties"),
         refusals={**_NO_NAMESPACE, 422: "A property is in both `removals` and `updates`."},
@@ -135,8 +136,8 @@ _TABLES: dict[str, Operation] = {
         id="createTable",
         tag="tables",
         summary="Create a table",
-        description="Creates a table, or with `stage-create` only prepares one: a staged table exists when a commit "
-        "with the requirement `assert-create` has been made. The server assigns field ids anew.",
+        description="Creates a table or, with `stage-create`, only prepares it: a staged table exists "
+        "after a commit with the requirement `assert-create`. The server assigns new field ids.",
         parameters=("X-Iceberg-Access-Delegation",),
         body="CreateTable",
         answers=_LOADED_TABLE,
@@ -146,7 +147,7 @@ _TABLES: dict[str, Operation] = {
         id="loadTable",
         tag="tables",
         summary="Load a table",
-        description="Tells the table's current metadata. The answer has an `ETag`.",
+        description="Returns the table's current metadata. The response has an `ETag`.",
         parameters=("X-Iceberg-Access-Delegation", "If-None-Match", "snapshots", "referenced-by"),
         answers=(*_LOADED_TABLE, _UNCHANGED),
         refusals=_NO_TABLE,
@@ -155,7 +156,7 @@ _TABLES: dict[str, Operation] = {
         id="tableExists",
         tag="tables",
         summary="Test whether a table exists",
-        description="Answers without a body.",
+        description="The response has no body.",
         answers=_EXISTS,
         refusals=_NO_TABLE,
     ),
@@ -164,8 +165,8 @@ _TABLES: dict[str, Operation] = {
         tag="tables",
         summary="Commit changes to a table",
         description="Checks all requirements and applies all updates in their order, or nothing. With the requirement "
-        "`assert-create` it creates the table from the updates. An answer of 500, 502 or 504, or none, leaves open "
-        "whether the commit was made: load the table before trying again.",
+        "`assert-create` it creates the table from the updates. After a response of 500, 502 or 504, "
+        "or no response, it is unknown whether the commit was made: load the table before trying again.",
         body="CommitTable",
         answers=_ok("The table's new metadata.", "CommittedTable"),
         refusals={**_NO_TABLE, **_CONFLICT},
@@ -174,8 +175,8 @@ _TABLES: dict[str, Operation] = {
         id="dropTable",
         tag="tables",
         summary="Drop a table",
-        description="Drops a table. In a warehouse of soft deletion it can be restored for the time of the "
-        "warehouse's delete profile.",
+        description="Drops a table. In a warehouse with soft deletion, it can be restored until the "
+        "time set in the delete profile has passed.",
         parameters=("purgeRequested", "force"),
         answers=_DONE,
         refusals={**_NO_TABLE, **_PROTECTED},
@@ -184,7 +185,7 @@ _TABLES: dict[str, Operation] = {
         id="unregisterTable",
         tag="tables",
         summary="Remove a table from the catalog",
-        description="The table leaves the catalog at once and for good; its files stay.",
+        description="Removes the table from the catalog immediately and permanently; its files stay.",
         answers=_ok("The table's last metadata.", "CommittedTable"),
         refusals={**_NO_TABLE, **_PROTECTED},
     ),
@@ -192,7 +193,7 @@ _TABLES: dict[str, Operation] = {
         id="loadCredentials",
         tag="tables",
         summary="Load storage credentials for a table",
-        description="Tells the credentials for the table's files. Warehouses of type `local` have none.",
+        description="Returns credentials for the table's files. Warehouses of type `local` have none.",
         parameters=("planId", "referenced-by"),
         answers=_ok("The credentials.", "Credentials"),
         refusals=_NO_TABLE,
@@ -201,7 +202,7 @@ _TABLES: dict[str, Operation] = {
         id="reportMetrics",
         tag="tables",
         summary="Send a metrics report",
-        description="Keeps what an engine reports about a scan of the table or a commit to it.",
+        description="Stores an engine's report about a scan of the table or a commit to it.",
         body="MetricsReport",
         answers=_DONE,
         refusals=_NO_TABLE,
@@ -210,7 +211,7 @@ _TABLES: dict[str, Operation] = {
         id="registerTable",
         tag="tables",
         summary="Register a table by its metadata file",
-        description="Makes a table of a metadata file inside the warehouse.",
+        description="Creates a table from a metadata file inside the warehouse.",
         parameters=("X-Iceberg-Access-Delegation",),
         body="RegisterTable",
         answers=_LOADED_TABLE,
@@ -220,7 +221,7 @@ _TABLES: dict[str, Operation] = {
         id="renameTable",
         tag="tables",
         summary="Rename a table",
-        description="Gives a table another name, in the same or another namespace of the warehouse.",
+        description="Renames a table, within its namespace or into another namespace of the same warehouse.",
         body="Rename",
         answers=_DONE,
         refusals={404: "The table or the namespace of its new name does not exist, or is hidden.", **_NAME_TAKEN},
@@ -229,8 +230,8 @@ _TABLES: dict[str, Operation] = {
         id="commitTransaction",
         tag="tables",
         summary="Commit changes to several tables",
-        description="All of the commits are made, or none. An answer of 500, 502 or 504, or none, leaves open whether "
-        "they were made.",
+        description="Either all of the commits are made or none. After a response of 500, 502 or 504, "
+        "or no response, it is unknown whether they were made.",
         body="CommitTransaction",
         answers=_DONE,
         refusals={404: "One of the tables does not exist, or is hidden from the caller.", **_CONFLICT},
@@ -260,7 +261,7 @@ _VIEWS: dict[str, Operation] = {
         id="loadView",
         tag="views",
         summary="Load a view",
-        description="Tells the view's current metadata. The answer has an `ETag`.",
+        description="Returns the view's current metadata. The response has an `ETag`.",
         parameters=("If-None-Match", "referenced-by"),
         answers=(*_LOADED_VIEW, _UNCHANGED),
         refusals=_NO_VIEW,
@@ -269,7 +270,7 @@ _VIEWS: dict[str, Operation] = {
         id="viewExists",
         tag="views",
         summary="Test whether a view exists",
-        description="Answers without a body.",
+        description="The response has no body.",
         answers=_EXISTS,
         refusals=_NO_VIEW,
     ),
@@ -286,8 +287,8 @@ _VIEWS: dict[str, Operation] = {
         id="dropView",
         tag="views",
         summary="Drop a view",
-        description="Drops a view. In a warehouse of soft deletion it can be restored for the time of the "
-        "warehouse's delete profile.",
+        description="Drops a view. In a warehouse with soft deletion, it can be restored until the "
+        "time set in the delete profile has passed.",
         parameters=("purgeRequested", "force"),
         answers=_DONE,
         refusals={**_NO_VIEW, **_PROTECTED},
@@ -296,7 +297,7 @@ _VIEWS: dict[str, Operation] = {
         id="registerView",
         tag="views",
         summary="Register a view by its metadata file",
-        description="Makes a view of a metadata file inside the warehouse.",
+        description="Creates a view from a metadata file inside the warehouse.",
         body="RegisterView",
         answers=_LOADED_VIEW,
         refusals={**_NO_NAMESPACE, **_NAME_TAKEN},
@@ -305,7 +306,7 @@ _VIEWS: dict[str, Operation] = {
         id="renameView",
         tag="views",
         summary="Rename a view",
-        description="Gives a view another name, in the same or another namespace of the warehouse.",
+        description="Renames a view, within its namespace or into another namespace of the same warehouse.",
         body="Rename",
         answers=_DONE,
         refusals={404: "The view or the namespace of its new name does not exist, or is hidden.", **_NAME_TAKEN},
@@ -317,17 +318,17 @@ OPERATIONS: Final[dict[str, Operation]] = {
         id="loadConfig",
         tag="configuration",
         summary="Load the configuration of a warehouse",
-        description="Tells a client where the warehouse is served (`overrides`: `uri` and `prefix`) and which "
-        "operations there are (`endpoints`). Every client starts here.",
+        description="Returns where the warehouse is served (`overrides`: `uri` and `prefix`) and "
+        "which operations the server supports (`endpoints`). Every client starts here.",
         parameters=("warehouse", "X-Project-Id"),
-        answers=_ok("What the client needs.", "CatalogConfig"),
+        answers=_ok("The client's configuration.", "CatalogConfig"),
         refusals=_NO_WAREHOUSE,
     ),
     TOKENS: Operation(
         id="requestToken",
         tag="configuration",
-        summary="Ask where tokens are issued",
-        description="This server issues no tokens. The answer is always an error that names the identity providers: "
+        summary="Find out where tokens are issued",
+        description="This server issues no tokens. The response is always an error that names the identity providers: "
         "set the client's `oauth2-server-uri` to the token endpoint of one of them.",
         answers=(Answer(status=400, description="Which identity providers issue tokens.", body="TokenError"),),
         body="TokenRequest",

@@ -32,52 +32,54 @@ PARAMETERS: Final = {
         "The warehouse's name, or `<project id>/<name>`. A name alone is looked up in the project of `X-Project-Id`, "
         "else in the default project.",
     ),
-    "X-Project-Id": _in_header("X-Project-Id", _TEXT, "The project of a warehouse that is named without one."),
+    "X-Project-Id": _in_header("X-Project-Id", _TEXT, "The project of the warehouse, if `warehouse` does not name it."),
     "pageToken": _in_query(
         "pageToken",
         {"type": ["string", "null"]},
-        "The `next-page-token` of the page before; empty for the first page. A request with neither `pageToken` nor "
-        "`pageSize` gets everything at once.",
+        "The `next-page-token` of the previous page; empty for the first page. Without `pageToken` "
+        "and `pageSize` all entries are returned.",
     ),
     "pageSize": _in_query(
-        "pageSize", {"type": "integer", "minimum": 1}, "How many entries a page has at most: 1,000, or fewer."
+        "pageSize", {"type": "integer", "minimum": 1}, "The maximum number of entries on a page, up to 1,000."
     ),
     "parent": _in_query("parent", _TEXT, "Lists the namespaces directly below this one; without it, the top level."),
-    "returnUuids": _in_query("returnUuids", _FLAG, "Also tells the id of each entry, in the order of the list."),
+    "returnUuids": _in_query("returnUuids", _FLAG, "Also returns the id of each entry, in the order of the list."),
     "returnProtectionStatus": _in_query(
-        "returnProtectionStatus", _FLAG, "Also tells whether each entry is protected, in the order of the list."
+        "returnProtectionStatus", _FLAG, "Also returns whether each entry is protected, in the order of the list."
     ),
-    "returnUuid": _in_query("returnUuid", _FLAG, "Also tells the namespace's id."),
+    "returnUuid": _in_query("returnUuid", _FLAG, "Also returns the namespace's id."),
     "recursive": _in_query(
-        "recursive", _FLAG, "Drops all that lies below, too. Without it only an empty namespace is dropped."
+        "recursive",
+        _FLAG,
+        "Also drops everything in the namespace. Without it, only an empty namespace can be dropped.",
     ),
     "force": _in_query(
-        "force", _FLAG, "Drops what is protected, and drops for good what the warehouse would set aside."
+        "force", _FLAG, "Also drops protected objects, and drops permanently what could be restored otherwise."
     ),
     "purgeRequested": _in_query(
         "purgeRequested",
         _FLAG,
-        "Whether the files are removed, too. `true`: at once; `false`: never; not given: after a short time in which "
-        "registering the table again keeps them.",
+        "Whether the files are removed too. `true`: immediately; `false`: never; omitted: after a "
+        "short time, unless the table is registered again before.",
     ),
-    "purge": _in_query("purge", _FLAG, "The same as `purgeRequested`."),
+    "purge": _in_query("purge", _FLAG, "Another name for `purgeRequested`."),
     "snapshots": _in_query(
         "snapshots",
         {"type": "string", "enum": ["all", "refs"]},
         "`refs` leaves out the snapshots that no branch or tag points to. Default: `all`.",
     ),
-    "planId": _in_query("planId", _TEXT, "Accepted, without effect."),
-    "referenced-by": _in_query("referenced-by", _TEXT, "Accepted, without effect."),
+    "planId": _in_query("planId", _TEXT, "Accepted and ignored."),
+    "referenced-by": _in_query("referenced-by", _TEXT, "Accepted and ignored."),
     "If-None-Match": _in_header(
         "If-None-Match",
         _TEXT,
-        "The `ETag` of the answer that the client has: if it is still current, the answer is 304.",
+        "The `ETag` of the response that the client holds. If it is still current, the response is 304.",
     ),
     "X-Iceberg-Access-Delegation": {
         **_in_header(
             "X-Iceberg-Access-Delegation",
             {"type": "array", "items": {"type": "string", "enum": ["vended-credentials", "remote-signing"]}},
-            "How the client can be given access to files. Warehouses of type `local` need none of the ways.",
+            "How the client can receive access to the files. Not needed for warehouses of type `local`.",
         ),
         "style": "simple",
         "explode": False,
@@ -85,7 +87,7 @@ PARAMETERS: Final = {
     "Idempotency-Key": _in_header(
         "Idempotency-Key",
         {"type": "string", "format": "uuid", "minLength": 36, "maxLength": 36},
-        "A UUID that the client makes up for this change. Sent again with the same request within 30 minutes, it "
-        "changes nothing more.",
+        "A UUID that the client generates for this change. If the same request is sent again within "
+        "30 minutes, the change is not made twice.",
     ),
 }

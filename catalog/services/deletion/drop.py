@@ -99,7 +99,7 @@ def _add_task(deletion_id: UUID, dropped: Dropped, warehouse: Warehouse, *, at: 
     )
 
 
-def told_of(deletion: Deletion) -> dict[str, object]:
+def payload_of(deletion: Deletion) -> dict[str, object]:
     """What the events of a drop say of it."""
     return {
         "purge": deletion.with_files,

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from catalog.access import namespace_chain
 from catalog.models import Deletion, Namespace
-from catalog.services.deletion.drop import DropOptions, Dropped, begin, told_of
+from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
 from catalog.services.deletion.expire import batches
 from catalog.services.namespaces import lock_tree
 from catalog.services.protection import ensure_unprotected
@@ -78,7 +78,7 @@ def drop(granted: Granted[Namespace], options: DropOptions) -> None:
 
 
 def _lock_rows(namespace: Namespace) -> None:
-    """In one order, as commits take theirs; whoever changes one of them has finished, or will find it gone."""
+    """Locks the rows in id order, as commits do; another change of one of them has finished, or will find it gone."""
     fetch(_LOCK_NAMESPACES, {"id": namespace.id})
     fetch(_LOCK_TABULARS, {"id": namespace.id})
 
@@ -118,8 +118,8 @@ def _ensure_unprotected_below(namespace: Namespace) -> None:
         named = ", ".join(f"{kind} {'.'.join(path)}" for kind, path, _ in rows)
         rest = f" and {more} more" if more else ""
         raise Protected(
-            f"Namespace {namespace} holds what is protected from deletion: {named}{rest}. "
-            "Lift that first, or drop it with force=true"
+            f"Namespace {namespace} contains objects that are protected from deletion: {named}{rest}. "
+            "Remove their protection first, or drop it with force=true"
         )
 
 
@@ -132,9 +132,9 @@ def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Insid
         with_files=options.with_files,
         not_before=inside.until,  # what was dropped in it before can be restored for its whole time
     )
-    told = told_of(deletion)
-    _record(granted, options, {**told, **_counted(inside)})
-    _record_below(namespace, granted.context, told)
+    payload = payload_of(deletion)
+    _record(granted, options, {**payload, **_counted(inside)})
+    _record_below(namespace, granted.context, payload)
     _mark(namespace, deletion)
 
 
@@ -152,9 +152,9 @@ def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Ins
         is_tracked=is_tracked,
         purge_not_before=options.purge_not_before(),
     )
-    told = {"purge": deletion.with_files, "soft": False, "force": options.force, "deletion-id": str(deletion.id)}
-    _record(granted, options, {**told, **_counted(inside)})
-    _record_below(namespace, granted.context, told)
+    payload = {"purge": deletion.with_files, "soft": False, "force": options.force, "deletion-id": str(deletion.id)}
+    _record(granted, options, {**payload, **_counted(inside)})
+    _record_below(namespace, granted.context, payload)
     older = [identifier for (identifier,) in fetch(_OLDER, {"id": namespace.id})]
     ended = fetch(_END_NOW, {"ids": older, "purge": options.with_files})
     records.hurry([task_id for (task_id,) in ended if task_id is not None])
@@ -173,25 +173,25 @@ def _counted(inside: _Inside) -> dict[str, object]:
 
 def _mark(namespace: Namespace, deletion: Deletion) -> None:
     """Take the namespace and all that lies below it out of the catalog: the tables first, found by the namespaces."""
-    told = {"id": namespace.id, "deletion": deletion.id, "at": deletion.deleted_at}
-    execute(_MARK_TABULARS, told)
-    execute(_MARK_NAMESPACES, told)
+    parameters = {"id": namespace.id, "deletion": deletion.id, "at": deletion.deleted_at}
+    execute(_MARK_TABULARS, parameters)
+    execute(_MARK_NAMESPACES, parameters)
 
 
-def _record(granted: Granted[Namespace], options: DropOptions, told: dict[str, object]) -> None:
+def _record(granted: Granted[Namespace], options: DropOptions, payload: dict[str, object]) -> None:
     namespace = granted.target
     plain = {
         "namespace": namespace.path,
         "warehouse-id": str(namespace.warehouse_id),
         "recursive": options.recursive,
-        **told,
+        **payload,
     }
     change = Change("dropNamespace", "namespace", str(namespace.id), namespace.warehouse.project_id, plain)
     record(change, granted.context)
 
 
-def _record_below(namespace: Namespace, context: RequestContext, told: dict[str, object]) -> None:
-    parameters = {"id": namespace.id, "told": Jsonb(told)}
+def _record_below(namespace: Namespace, context: RequestContext, payload: dict[str, object]) -> None:
+    parameters = {"id": namespace.id, "payload": Jsonb(payload)}
     record_rows(_DROPPED, parameters, project_id=namespace.warehouse.project_id, context=context)
 
 
@@ -241,7 +241,7 @@ _PROTECTED = f"""{_LIVE}, found as (
     select kind, path, count(*) over () from found order by path, kind limit %(limit)s
 """  # noqa: S608 text of our own
 _DROPPED = f"""
-    select type, object_type, object_id, data || %(told)s::jsonb from ({_LIVE}
+    select type, object_type, object_id, data || %(payload)s::jsonb from ({_LIVE}
         select 'dropNamespace' as type, 'namespace' as object_type, n.id::text as object_id,
                jsonb_build_object('namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text) as data
         from below b join namespace n on n.id = b.id where n.id <> %(id)s::uuid

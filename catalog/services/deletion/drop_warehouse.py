@@ -33,8 +33,8 @@ def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
             _ensure_nothing_dropped(warehouse)
             ensure_nothing_pending(warehouse)
             ledger.forget_object(warehouse_chain(warehouse)[-1])
-            told = {"name": warehouse.name, "location": warehouse.location, "force": force}
-            change = Change("deleteWarehouse", "warehouse", str(warehouse.id), warehouse.project_id, told)
+            payload = {"name": warehouse.name, "location": warehouse.location, "force": force}
+            change = Change("deleteWarehouse", "warehouse", str(warehouse.id), warehouse.project_id, payload)
             record(change, granted.context)
             if has_files:
                 left_locations.leave(warehouse)
@@ -59,5 +59,5 @@ def ensure_nothing_pending(warehouse: Warehouse) -> None:
     if found:
         raise WarehouseHasUnfinishedTasks(
             f"The files of {found} dropped tables or views of the warehouse {warehouse.name!r} are still to be "
-            "removed: wait for these tasks, or cancel those that failed"
+            "removed: wait for these tasks, or cancel the failed ones"
         )

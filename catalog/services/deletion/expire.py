@@ -35,14 +35,14 @@ BATCH = 500
 def expire_deletion(deletion_id: str, task_id: str | None = None) -> int:
     """Remove what a deletion has dropped; returns how many objects went.
 
-    What was restored meanwhile is no error; when it is too early nothing happens, and the task is scheduled again.
+    An object that was restored in the meantime is not an error; if it is too early, the task is scheduled again.
     """
     removed = 0
     with attempt(task_id) as run:
         run.heartbeat()
         removed = _remove_all(UUID(deletion_id), run)
         run.message = f"{removed} objects removed."
-    logger.info("deletion %s: %d objects are gone for good", deletion_id, removed)
+    logger.info("deletion %s: %d objects were removed permanently", deletion_id, removed)
     return removed
 
 
@@ -172,8 +172,8 @@ def _remove_namespaces(deletion: Deletion, context: RequestContext) -> int:
 def _record(changed: str, ids: Sequence[UUID], deletion: Deletion, context: RequestContext) -> None:
     if deletion.is_final:
         return  # its drop has told that it is gone for good
-    told = {"ids": list(ids), "purge": deletion.with_files, "deletion": str(deletion.id)}
-    record_rows(changed, told, project_id=deletion.warehouse.project_id, context=context)
+    parameters = {"ids": list(ids), "purge": deletion.with_files, "deletion": str(deletion.id)}
+    record_rows(changed, parameters, project_id=deletion.warehouse.project_id, context=context)
 
 
 # not now(), when the transaction began: it may have waited since

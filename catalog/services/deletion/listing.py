@@ -39,7 +39,7 @@ Listed = tuple[list[DeletedObject], str | None]
 def tabulars(granted: Granted[Warehouse], page: Page, *, namespace_id: UUID | None) -> Listed:
     """Tables and views of a warehouse (of a namespace in it), and the key behind which the next page starts.
 
-    Who may not list all of them gets those that he has a right on, or in whose namespaces he has one.
+    Callers who may not list all of them get those that they have a right on, or in whose namespaces they have one.
     """
     return _listed(_TABULARS, granted, page, namespace=namespace_id)
 
@@ -75,7 +75,7 @@ def _behind(key: str | None) -> tuple[datetime | None, UUID | None]:
     try:
         return datetime.fromisoformat(at), UUID(identifier)
     except ValueError:
-        raise BadRequest("Invalid pageToken: it is none of this list's") from None
+        raise BadRequest("Invalid pageToken: it was not issued for this list") from None
 
 
 _TIMES = "d.deleted_at, d.expires_at, greatest(ceil(extract(epoch from d.expires_at - now())), 0)::bigint"

@@ -9,7 +9,7 @@ from lakewarden.storage.interface import StorageError
 def ensure_own(location: str, owner: str | None) -> None:
     """Raises StorageError when another object's, a namespace's or a warehouse's location is in the way."""
     if foreign := occupied_locations.foreign_to_purge(location, _id(owner)):
-        raise StorageError(f"{location} is, holds or lies in {foreign}: nothing of it is removed")
+        raise StorageError(f"{location} is, contains or is inside {foreign}: nothing in it is removed")
 
 
 def settled(location: str, owner: str | None) -> None:

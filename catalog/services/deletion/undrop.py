@@ -78,22 +78,23 @@ def _too_late(deletion: Deletion) -> Conflict:
     at = deletion.expires_at.astimezone(UTC).isoformat()
     until = "It was dropped for good" if deletion.is_final else f"It could be restored until {at}"
     begun = "" if deletion.begun_at is None else ", and its removal has begun"
-    return Conflict(f"The {deletion.object_type} {deletion} cannot be restored any more. {until}{begun}")
+    return Conflict(f"The {deletion.object_type} {deletion} can no longer be restored. {until}{begun}")
 
 
 def _restore_namespace(known: Namespace, open_ones: dict[UUID | None, Deletion], context: RequestContext) -> UUID:
     deletion = open_ones.get(known.deletion_id)
     namespace = Namespace.everything.filter(id=known.id, deletion=deletion).first() if deletion else None
     if deletion is None or namespace is None:
-        raise NoSuchNamespace(f"There is no dropped namespace {known.id} that could be restored")
+        raise NoSuchNamespace(f"No dropped namespace {known.id} can be restored")
     _ensure_not_moved(known, namespace)
     if deletion.object_id != namespace.id:
         raise Conflict(
-            f"The namespace {namespace} was dropped with {deletion}: restore that (namespace {deletion.object_id})"
+            f"The namespace {namespace} was dropped with {deletion}: restore it instead (namespace "
+            f"{deletion.object_id})"
         )
     if namespace.parent_id is not None and not Namespace.objects.filter(id=namespace.parent_id).exists():
         raise Conflict(
-            f"The namespace {namespace} cannot be restored: what it lies in is dropped itself: restore that first "
+            f"The namespace {namespace} cannot be restored: its parent is also dropped: restore that first "
             f"(namespace {namespace.parent_id})"
         )
     if Namespace.objects.filter(warehouse_id=namespace.warehouse_id, path_key=namespace.path_key).exists():
@@ -114,7 +115,7 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
     if tabular.namespace.deletion_id is not None:
         root = Deletion.objects.get(id=tabular.namespace.deletion_id)
         raise Conflict(
-            f"The {tabular.kind} {tabular} cannot be restored: its namespace is dropped itself: restore that first "
+            f"The {tabular.kind} {tabular} cannot be restored: its namespace is also dropped: restore that first "
             f"(namespace {root.object_id})"
         )
     taken = AlreadyExists(f"Cannot restore the {tabular.kind} {tabular}: another table or view has that name now")
@@ -137,13 +138,13 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
 def _ensure_not_moved(known: Namespace, namespace: Namespace) -> None:
     """The caller's right was found by where it lay."""
     if known.lineage != namespace.lineage:
-        raise Conflict(f"The namespace {known} was moved to {namespace} meanwhile: look where it is, and try again")
+        raise Conflict(f"The namespace {known} was moved to {namespace} in the meantime: check its path and try again")
 
 
 def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
     """Make all rows of the deletion live again, and end it with its task; tells of all but the named object."""
-    told = {"deletion": deletion.id, "named": str(deletion.object_id), "event": EVENT}
-    record_rows(_REST, told, project_id=deletion.warehouse.project_id, context=context)
+    parameters = {"deletion": deletion.id, "named": str(deletion.object_id), "event": EVENT}
+    record_rows(_REST, parameters, project_id=deletion.warehouse.project_id, context=context)
     execute(_LIVE_NAMESPACES, [deletion.id])
     execute(_LIVE_TABULARS, [deletion.id])
     if deletion.task_id is not None:
@@ -153,7 +154,7 @@ def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
 
 def _not_there(tabular: Tabular) -> LakewardenError:
     error = NoSuchTable if tabular.kind == Tabular.Kind.TABLE else NoSuchView
-    return error(f"There is no dropped {tabular.kind} {tabular.id} that could be restored")
+    return error(f"No dropped {tabular.kind} {tabular.id} can be restored")
 
 
 _LOCK = """

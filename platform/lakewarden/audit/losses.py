@@ -27,7 +27,7 @@ def entries(lost: Lost, what: str) -> Iterable[Entry]:
             object_id=project_id or "server",
             project_id=project_id,
             outcome="lost",
-            reason=f"{number} {whose} came faster than they are written; they are in no row",
+            reason=f"{number} {whose} arrived faster than they could be written and have no entry",
             count=number,
             details={"count": number},
         )

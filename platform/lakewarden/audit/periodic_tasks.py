@@ -21,5 +21,5 @@ def keep_audit_partitions(timestamp: int) -> int:
     made = partitions.provide(now)
     gone = partitions.retire(now, retention_days=config.current().audit.retention_days)
     if made or gone:
-        logger.info("the audit has partitions for %d more days; %d old days are gone", len(made), len(gone))
+        logger.info("the audit has partitions for %d more days; %d old days were removed", len(made), len(gone))
     return len(gone)

@@ -59,7 +59,7 @@ def _place(key: str) -> tuple[datetime, int]:
     try:
         place = datetime.fromisoformat(at).astimezone(UTC), int(number)
     except (ValueError, OverflowError):
-        raise BadRequest("Invalid pageToken: it is none of this list's") from None
+        raise BadRequest("Invalid pageToken: it was not issued for this list") from None
     if not 0 <= place[1] < 2**63:
-        raise BadRequest("Invalid pageToken: it is none of this list's")
+        raise BadRequest("Invalid pageToken: it was not issued for this list")
     return place

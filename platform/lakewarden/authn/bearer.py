@@ -68,7 +68,7 @@ def token_of(authorization: str | None) -> str:
     if len(token) > MAX_TOKEN_BYTES:
         raise NotAuthorized(f"The token is longer than {MAX_TOKEN_BYTES} bytes: ask for one with fewer claims.")
     if not token.isascii():
-        raise NotAuthorized("The token has characters that no access token has: it was damaged on its way.")
+        raise NotAuthorized("The token contains characters that access tokens cannot have: it was damaged in transit.")
     return token
 
 
@@ -87,7 +87,7 @@ def is_opaque(token: str) -> bool:
     if _COMPACT_JWS.fullmatch(token):
         return False
     if not _TOKEN.fullmatch(token):
-        raise NotAuthorized("The token has characters that no access token has: it was damaged on its way.")
+        raise NotAuthorized("The token contains characters that access tokens cannot have: it was damaged in transit.")
     return True
 
 

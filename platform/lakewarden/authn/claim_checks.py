@@ -11,7 +11,7 @@ from lakewarden.authn.provider import TokenRules
 from lakewarden.errors import NotAuthorized
 
 WRONG_AUDIENCE: Final = "The token was issued for another audience: ask the identity provider for one for this server."
-UNKNOWN_ISSUER: Final = "The token was issued by somebody whom this server does not trust."
+UNKNOWN_ISSUER: Final = "The token's issuer is not trusted by this server."
 EXPIRED: Final = "The token has expired: get a new one from your identity provider."
 INACTIVE: Final = "The token is not active (unknown, expired or revoked): get a new one from your identity provider."
 
@@ -44,7 +44,7 @@ def verify_claims(claims: Claims, rules: TokenRules, *, now: Callable[[], float]
 
 
 def audiences_of(claims: Claims) -> tuple[str, ...]:
-    """The `aud` of claims; what is no text is left out."""
+    """The `aud` of claims, without values that are not text."""
     audience = claims.get("aud")
     named = audience if isinstance(audience, list) else [audience]
     return tuple(each for each in named if isinstance(each, str))

@@ -95,7 +95,8 @@ class KnownTokens:
         except (Unavailable, TimeoutError) as error:
             unconfirmed = self._monotonic() - known.confirmed_at
             raise Unavailable(
-                f"Nobody could confirm for {unconfirmed:.0f} seconds that the token is still valid: try again shortly."
+                f"The token could not be confirmed for {unconfirmed:.0f} seconds that the token is "
+                "still valid: try again shortly."
             ) from error
 
     def _rechecked(self, token: str, known: _Known) -> VerifiedToken:

@@ -13,7 +13,7 @@ _DISCOVERY: Final = "/.well-known/openid-configuration"
 
 
 class Cluster:
-    """Calls to the API server. Thread-safe. All raise FetchFailed when there is no answer that can be used."""
+    """Calls to the API server. Thread-safe. All raise FetchFailed without a usable response."""
 
     def __init__(self, settings: KubernetesConfig) -> None:
         self._address = settings.api_server.rstrip("/")
@@ -34,7 +34,7 @@ class Cluster:
         """The `iss` of the cluster's tokens, from its discovery document."""
         found = self.fetch(f"{self._address}{_DISCOVERY}").get("issuer")
         if not isinstance(found, str) or not found:
-            raise FetchFailed(f"{self._address}{_DISCOVERY} names no issuer")
+            raise FetchFailed(f"{self._address}{_DISCOVERY} does not name an issuer")
         return found
 
     def review(self, token: str) -> JsonObject:

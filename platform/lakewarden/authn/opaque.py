@@ -61,7 +61,7 @@ class OpaqueTokens:
         """
         kind = claims.get("token_type", "Bearer")
         if not isinstance(kind, str) or kind.lower() not in _ACCESS_TOKEN_TYPES:
-            raise NotAuthorized("The token is not a bearer access token: send the one that is called access_token.")
+            raise NotAuthorized("The token is not a bearer access token: send the token named access_token.")
         verify_claims(claims, self._provider.rules, now=self._now, needs_expiry=False)
         is_dated = "exp" in claims
         expires_at = seconds(claims["exp"]) if is_dated else self._now() + UNDATED_S

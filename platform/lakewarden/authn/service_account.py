@@ -21,7 +21,7 @@ class ServiceAccount:
     """`username` is `system:serviceaccount:<namespace>:<name>`; an account made anew has another `uid`.
 
     Raises:
-        NotAuthorized: this is no service account: a kubelet's token, or a person's.
+        NotAuthorized: the token is not a service account's but, for example, a kubelet's or a person's.
 
     """
 

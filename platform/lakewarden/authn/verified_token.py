@@ -94,7 +94,7 @@ def _text(value: object) -> str | None:
 
 
 def _roles(found: object, provider: OidcProvider) -> tuple[str, ...]:
-    """The different roles of an array of text, or of one text; whatever else is there is no role.
+    """The different roles of an array of text, or of one text; other values are ignored.
 
     A role's name is never changed to make it fit: cut short, it could become another role's.
     """

@@ -152,4 +152,4 @@ ACTIONS: dict[ObjectType, tuple[Action, ...]] = {
     ObjectType.TABLE: tuple(TableAction),
     ObjectType.VIEW: tuple(ViewAction),
 }
-"""The vocabulary of each kind of object. A user is none of them: who may act upon him is asked of the server."""
+"""The vocabulary of each kind of object. Users are not in it: rights on users are held on the server."""

@@ -41,11 +41,11 @@ def authorize(
     """Grant `action` on `target`, the last object of `chain`, to a caller who holds `held` on it.
 
     Raises `hidden` (the answer for an object that does not exist) when the caller may not even see the target, and
-    Forbidden when he sees it but may not do this.
+    Forbidden when they may see it but not do this.
     """
     _note(context, chain)
     last, is_hidden = chain[-1], Privilege.SEE not in held
-    # a user is no object of a chain
+    # a user is not part of a chain of objects
     is_user = isinstance(action, UserAction)
     about = ("user", str(getattr(target, "id", last.id))) if is_user else (last.type.value, last.id)
     if is_allowed(action, held):
@@ -53,7 +53,7 @@ def authorize(
         context.trail.allowed.append(noted)
         return Granted(target, context, held, tuple(chain))
     sentence = f"Not allowed: {action.value} on this {last.type.value} needs the privilege {wording(action)}"
-    reason = f"{sentence}; answered as if it did not exist" if is_hidden else sentence
+    reason = f"{sentence}; answered as not found" if is_hidden else sentence
     context.trail.refused = Refused(action.value, *about, _project_of(chain), reason)
     raise hidden if is_hidden else Forbidden(sentence)
 

@@ -54,4 +54,4 @@ HELD_PRIVILEGES: DecisionCache[frozenset[Privilege]] = DecisionCache()
 """All that a caller holds on an object, implications included."""
 
 CALLER_PRINCIPALS: DecisionCache[tuple[PrincipalId, ...]] = DecisionCache(capacity=10_000)
-"""A caller and all roles that he has in a project, by the project's id."""
+"""The ids of a caller and of all their roles in a project, by the project's id."""

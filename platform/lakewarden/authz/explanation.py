@@ -15,7 +15,7 @@ from lakewarden.authz.model import INHERITED, REQUIRED, Level, Needs, Privilege,
 from lakewarden.context import PrincipalId
 
 Path = tuple[PrincipalId, ...]
-"""The roles that lie between somebody and a principal who counts for him; the principal itself is the last."""
+"""The roles between somebody and a principal whose grants they have; the principal itself is the last."""
 
 _LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 
@@ -101,7 +101,7 @@ def reach(
 ) -> dict[PrincipalId, Path]:
     """Everybody who counts for the ones of `start`, with the fewest roles between; `roles_of` are direct memberships.
 
-    The paths of `start` hold one role at most: one that somebody has by his token, or that he acts as.
+    The paths of `start` hold one role at most: one that their token names, or that they act as.
     """
     reached = dict(start)
     waiting = deque(sorted(start, key=lambda principal: (len(start[principal]), principal)))

@@ -30,7 +30,8 @@ class OpenFgaConfig(Section):
     store: str = Field(
         "lakewarden",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{2,63}$",
-        description="Name of the store there; it is made if it is missing, and must be no other installation's.",
+        description="Name of the store in OpenFGA; it is created if it is missing, and must not "
+        "belong to another installation.",
     )
     timeout_s: float = Field(
         3,

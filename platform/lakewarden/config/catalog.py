@@ -15,8 +15,8 @@ class StorageConfig(Section):
         8,
         ge=1,
         le=256,
-        description="Calls of one process that may be inside one warehouse's storage; further ones wait, and are "
-        "answered 503 while it does not answer. Leave some of `server.threads` for what needs no storage.",
+        description="Calls that one process may make to one warehouse's storage at a time; further "
+        "ones wait, and are answered 503 if the storage does not respond. Should be lower than `server.threads`.",
     )
 
 
@@ -71,8 +71,8 @@ class CatalogConfig(Section):
     metrics_bytes_of_one_caller: int = Field(
         32 * 1024 * 1024,
         ge=1024,
-        description="Bytes of reports that are kept of one caller in a warehouse and a day (UTC); what comes beyond it "
-        "is answered (204), counted and not kept.",
+        description="Bytes of reports that are stored for one caller in a warehouse per day (UTC); "
+        "further reports are answered (204) and counted, but not stored.",
     )
     metrics_bytes_of_warehouse: int = Field(
         512 * 1024 * 1024, ge=1024, description="The same for all callers of a warehouse together."
@@ -89,15 +89,16 @@ class DeletionConfig(Section):
         60,
         ge=0,
         le=86400,
-        description="Seconds for which the files of a dropped table stay when nobody asked for their removal in so "
-        "many words; registering the table again meanwhile keeps them. 0 removes them at once.",
+        description="Seconds after which the files of a dropped table are removed if the request did "
+        "not say so (`purgeRequested` omitted); registering the table again before keeps them. 0 "
+        "removes them immediately.",
     )
     tracked_from: int = Field(
         1000,
         ge=1,
         le=100000,
-        description="Tables and views that one request may remove for good while its caller waits; more leave the "
-        "catalog at once, and are removed by a task.",
+        description="Tables and views that one request may remove permanently while its caller waits; "
+        "if there are more, they leave the catalog immediately and a task removes them.",
     )
     purge_ledger: Literal["counts", "paths"] = Field(
         "counts",

@@ -35,26 +35,29 @@ class DatabaseConfig(SessionTimeouts):
         30,
         gt=0,
         le=3600,
-        description="Seconds that a statement of a request may take; a database that is silent for 3 s more is hung up "
-        "on.",
+        description="Seconds that a statement of a request may take; the connection is closed if the "
+        "database does not answer for 3 more seconds.",
     )
     idle_in_transaction_timeout_s: float = Field(
         15,
         gt=0,
         le=3600,
-        description="Seconds after which the database ends a transaction in which it is told nothing: a server that is "
-        "frozen, or gone, holds its locks for no longer.",
+        description="Seconds after which the database ends a transaction that sends no statements, so "
+        "that a server that is frozen or gone does not keep its locks.",
     )
     transaction_timeout_s: float = Field(
         120, gt=0, le=86400, description="Seconds that a transaction of a request may take (PostgreSQL 17 and later)."
     )
     keepalive_idle_s: int = Field(
-        10, ge=1, le=7200, description="Seconds of silence after which a connection's other end is probed, by either."
+        10,
+        ge=1,
+        le=7200,
+        description="Seconds of silence after which each end of a connection probes the other (TCP keepalive).",
     )
     keepalive_interval_s: int = Field(5, ge=1, le=3600, description="Seconds between two such probes.")
     keepalive_count: int = Field(3, ge=1, le=100, description="Probes without an answer that end a connection.")
     tcp_user_timeout_s: int = Field(
-        20, ge=1, le=3600, description="Seconds for which what was sent may stay without a sign that it arrived."
+        20, ge=1, le=3600, description="Seconds for which sent data may stay unacknowledged (`TCP_USER_TIMEOUT`)."
     )
 
 
@@ -81,5 +84,8 @@ class WorkerConfig(SessionTimeouts):
         60, gt=0, le=86400, description="As `database.idle_in_transaction_timeout_s`, for a worker."
     )
     transaction_timeout_s: float | None = Field(
-        None, gt=0, le=86400, description="As `database.transaction_timeout_s`, for a worker; without it, any time."
+        None,
+        gt=0,
+        le=86400,
+        description="As `database.transaction_timeout_s`, for a worker; without it there is no limit.",
     )

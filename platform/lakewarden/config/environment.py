@@ -30,7 +30,7 @@ def read(environment: Mapping[str, str]) -> Config:
         for group in groups:
             node = node.setdefault(group, {})
             if not isinstance(node, dict):
-                raise ConfigError(f"{name} goes below a setting that has a value itself")
+                raise ConfigError(f"{name} is inside a setting that itself has a value")
         node[leaf] = value
     try:
         return Config.model_validate(tree)

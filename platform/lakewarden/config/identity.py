@@ -28,9 +28,9 @@ class IntrospectionConfig(Section):
         5,
         ge=1,
         le=1000,
-        description="After so many times `recheck_after_s` without an answer of the provider an accepted token is "
-        "refused (503) until the provider confirms it. More bridge a longer outage, and believe a revoked token "
-        "longer during one.",
+        description="Number of `recheck_after_s` intervals without a response of the provider after "
+        "which an accepted token is refused (503) until the provider confirms it. A higher number "
+        "bridges longer outages, but also accepts a revoked token for longer during one.",
     )
 
     @model_validator(mode="after")
@@ -62,7 +62,7 @@ class OidcConfig(Section):
         None, min_length=1, description="Claim to take the user's name from before the usual ones, as a dotted path."
     )
     email_claim: str | None = Field(
-        None, min_length=1, description="Claim to take the e-mail address from before the usual ones, as a dotted path."
+        None, min_length=1, description="Claim to take the email address from before the usual ones, as a dotted path."
     )
     clock_skew_s: int = Field(
         60, ge=0, le=600, description="Seconds by which the clocks of the provider and of this server may differ."
@@ -108,8 +108,8 @@ class KubernetesConfig(Section):
         30,
         ge=1,
         le=1000,
-        description="After so many times `recheck_after_s` without an answer of the API server an accepted token is "
-        "refused (503) until the API server confirms it.",
+        description="Number of `recheck_after_s` intervals without a response of the API server after "
+        "which an accepted token is refused (503) until the API server confirms it.",
     )
 
     @model_validator(mode="after")

@@ -20,7 +20,7 @@ class EventsConfig(Section):
     """The outbox: events of changes, kept until they are delivered, and for a while where nobody asks for them."""
 
     retention_days: int = Field(
-        7, ge=1, le=36500, description="Days for which events are kept that every enabled sink has had."
+        7, ge=1, le=36500, description="Days for which events are kept after every enabled sink has received them."
     )
     max_rows: int = Field(
         1_000_000,
@@ -36,7 +36,7 @@ class IdempotencyConfig(Section):
         1000,
         ge=0,
         description="Refusals (400, 406, 409, 422) of one caller's authorized requests that are remembered in an hour; "
-        "beyond it a repeated request is judged anew.",
+        "beyond it, a repeated request is evaluated again.",
     )
     max_answer_bytes: int = Field(
         16 * 1024,

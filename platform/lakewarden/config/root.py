@@ -17,7 +17,7 @@ from lakewarden.config.server import ServerConfig
 RESERVED_PROVIDERS = {
     "kubernetes": "service accounts",
     "system": "the server itself",
-    "lakewarden": "roles that stand for nothing outside",
+    "lakewarden": "roles without a source system",
     "role": "roles as principals",
 }
 """Ids that no OpenID provider may have, as its users or their roles would be taken for others; and whose they are."""

@@ -12,7 +12,10 @@ from lakewarden.config.sections import Names, Section
 def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         if value != "*" and not re.fullmatch(r"https?://[A-Za-z0-9._~:\[\]-]+", value):
-            raise ValueError(f"{value!r} is no origin: scheme and host without a path, as https://console.example.org")
+            raise ValueError(
+                f"{value!r} is not a valid origin: scheme and host without a path are "
+                "expected, for example https://console.example.org"
+            )
     return values
 
 
@@ -50,7 +53,7 @@ class ServerConfig(Section):
         16, ge=1, le=4096, description="Threads that run requests (and database connections), of all processes."
     )
     base_uri: str | None = Field(
-        None, description="Address that clients reach the server by, if not the request's own."
+        None, description="Address under which clients reach the server, if it differs from the request's."
     )
     trusted_proxies: Networks = Field(
         (),
@@ -59,7 +62,8 @@ class ServerConfig(Section):
     )
     enable_default_project: bool = Field(
         default=True,
-        description="Make a default project at bootstrap, for requests that name none; without it these are refused.",
+        description="Create a default project at bootstrap, for requests that do not name a project; "
+        "without it, such requests are refused.",
     )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Largest request body accepted, in bytes.")
     max_plain_body_bytes: int = Field(
@@ -111,17 +115,17 @@ class ServerConfig(Section):
     )
     max_connections: int = Field(1000, ge=1, le=100000, description="Connections that may be open at once.")
     header_timeout_s: float = Field(
-        10, ge=0.1, le=600, description="Seconds in which the headers of a request must have come."
+        10, ge=0.1, le=600, description="Seconds in which the headers of a request must have arrived."
     )
     body_timeout_s: float = Field(
         20,
         ge=0.1,
         le=600,
-        description="Seconds in which a body must have come, and one more for each `min_bytes_per_s` of it.",
+        description="Seconds in which a body must have arrived, and one more for each `min_bytes_per_s` of it.",
     )
     min_bytes_per_s: int = Field(64 * 1024, ge=1024, description="Slowest pace of a larger body, in bytes a second.")
     write_timeout_s: float = Field(
-        30, ge=0.1, le=600, description="Seconds after which a client that does not read its answer is given up."
+        30, ge=0.1, le=600, description="Seconds after which a client that does not read its response is disconnected."
     )
     keep_alive_timeout_s: int = Field(
         75, ge=1, le=3600, description="Seconds for which a connection without a request stays open."

@@ -44,7 +44,7 @@ def examine(settings: Config) -> Iterator[Finding]:
         except psycopg.Error as error:
             yield fail(
                 "database",
-                f"{place} refuses a query: {error.diag.message_primary or type(error).__name__}",
+                f"{place} rejects queries: {error.diag.message_primary or type(error).__name__}",
                 fix="see that the user in LAKEWARDEN__DATABASE__URL owns the database's tables",
             )
 
@@ -66,7 +66,7 @@ def unreachable(place: str, reason: str) -> Finding:
     if any(sign in reason for sign in _REFUSED):
         return fail(
             "database",
-            f"{place} refuses the user or the password",
+            f"{place} rejects the user or the password",
             fix="correct user and password in LAKEWARDEN__DATABASE__URL, or create the role in PostgreSQL",
         )
     if "does not exist" in reason:

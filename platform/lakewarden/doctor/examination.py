@@ -43,4 +43,4 @@ def _guarded(name: str, check: Check, settings: Config) -> Iterator[Finding]:
         yield from check(settings)
     except Exception as error:  # noqa: BLE001 somebody in trouble gets the other answers, not a traceback
         # its text may hold anything, a password too
-        yield fail(name, f"could not be examined ({type(error).__name__})", fix="report this as a defect of Lakewarden")
+        yield fail(name, f"could not be checked ({type(error).__name__})", fix="report this as a defect of Lakewarden")

@@ -121,9 +121,9 @@ def _lost(connection: psycopg.Connection) -> Iterator[Finding]:
     if row and row[0]:
         yield warn(
             "audit losses",
-            f"{row[0]} decisions and refusals of the last day are in no entry",
-            fix="`GET /management/v1/server/audit?outcome=lost` says whose they were; raise audit.groups, "
-            "audit.refusals_of_one_caller or audit.decisions_of_one_caller if they are to be kept",
+            f"{row[0]} decisions and refusals of the last day have no entry",
+            fix="`GET /management/v1/server/audit?outcome=lost` shows whose they were; raise audit.groups, "
+            "audit.refusals_of_one_caller or audit.decisions_of_one_caller to keep them",
         )
 
 
@@ -131,8 +131,9 @@ def _beyond_budget(connection: psycopg.Connection) -> Iterator[Finding]:
     for budget, refused, spender in connection.execute(_BEYOND).fetchall():
         yield warn(
             f"budget {budget}",
-            f"{refused} requests of the last day were beyond it, most of them of {spender!r}",
-            fix="see what that caller does; catalog.metrics_bytes_of_one_caller, catalog.metrics_bytes_of_warehouse "
+            f"{refused} requests of the last day exceeded it, most of them by {spender!r}",
+            fix="find out what this caller does; catalog.metrics_bytes_of_one_caller, "
+            "catalog.metrics_bytes_of_warehouse "
             "and idempotency.refusals_per_hour are the limits",
         )
 

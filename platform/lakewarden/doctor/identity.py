@@ -38,7 +38,7 @@ def examine(settings: Config) -> Iterator[Finding]:
     if not settings.openid and not settings.kubernetes.enabled:
         yield fail(
             "identity",
-            "no identity provider is configured, so nobody can log in",
+            "no identity provider is configured, so no user can log in",
             fix="set LAKEWARDEN__OPENID__OIDC__ISSUER (and …__AUDIENCE) to your OIDC provider's",
         )
     for identifier, provider in sorted(settings.openid.items()):
@@ -102,17 +102,17 @@ def _introspection(name: str, setting: str, provider: OidcProvider, settings: In
         if error.status in _NOT_LET_IN:
             return fail(
                 name,
-                f"{error}: our client may not introspect",
+                f"{error}: this server's client may not introspect tokens",
                 fix=f"compare {setting}__CLIENT_ID and {setting}__CLIENT_SECRET with the provider's client",
             )
         return fail(name, str(error), fix=f"see that the provider offers introspection, or correct {setting}__URI")
     if answer is not None:
         return fail(
             name,
-            "calls a made-up token active, so anybody could come in",
+            "accepts an invented token as active, so anybody could get access",
             fix=f"see that {setting}__URI is the provider's introspection endpoint",
         )
-    return ok(name, f"{endpoint.address()} answers our client")
+    return ok(name, f"{endpoint.address()} accepts this server's client")
 
 
 def _cluster(settings: KubernetesConfig) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def _cluster(settings: KubernetesConfig) -> Iterator[Finding]:
     if settings.api_server.startswith("https:") and not settings.ca_file.is_file():
         yield fail(
             name,
-            f"there is no file {settings.ca_file} with the API server's certificates",
+            f"the file {settings.ca_file} with the API server's certificates does not exist",
             fix=f"set {setting}__CA_FILE to a PEM file with them",
         )
         return
@@ -147,7 +147,7 @@ def _vouching(cluster: Cluster, settings: KubernetesConfig, own: str) -> str:
     """How the cluster vouches for service accounts; raises FetchFailed when it does not."""
     if settings.method == "token-review":
         cluster.review(own)
-        return f"{settings.api_server} is reachable and reviews tokens for us"
+        return f"{settings.api_server} is reachable and reviews tokens for this server"
     issuer = cluster.issuer()
     listed = cluster.fetch(cluster.keys_address).get("keys")
     usable = usable_keys([key for key in listed if isinstance(key, dict)] if isinstance(listed, list) else [])
@@ -188,7 +188,7 @@ def _fetch(address: str) -> _Document:
         raise _Unreadable(f"{address} does not answer with JSON") from error
     if not isinstance(content, dict):
         raise _Unreadable(
-            f"{address} answers with status {status}" if status != _OK else f"{address} is no JSON object"
+            f"{address} answers with status {status}" if status != _OK else f"{address} is not a JSON object"
         )
     return _Document(content, _ahead(date))
 

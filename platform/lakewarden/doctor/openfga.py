@@ -47,7 +47,7 @@ def _store(settings: Config, row: tuple[str, str, str, bool] | None) -> Iterator
     from lakewarden.errors import Unavailable  # noqa: PLC0415
 
     if row is None:
-        yield fail(_NAME, "has no store of this installation", fix="run `lakewarden migrate`")
+        yield fail(_NAME, "has no store for this installation", fix="run `lakewarden migrate`")
         return
     store_id, model_id, model_hash, is_filled = row
     asked = client.OpenFga(settings.openfga, client.Store(store_id, model_id))
@@ -66,18 +66,18 @@ def _store(settings: Config, row: tuple[str, str, str, bool] | None) -> Iterator
     finally:
         asked.close()
     if not is_there:
-        yield fail(_NAME, "has lost our store or our model", fix="run `lakewarden migrate`")
+        yield fail(_NAME, "no longer has this installation's store or model", fix="run `lakewarden migrate`")
     elif model_hash != language.model_hash():
         yield fail(_NAME, "has the model of another version", fix="run `lakewarden migrate`")
     elif not is_filled:
         yield fail(_NAME, "does not have all rights of the database", fix="run `lakewarden openfga reconcile`")
     else:
-        yield ok(_NAME, f"is reachable; its store {settings.openfga.store!r} has our model")
+        yield ok(_NAME, f"is reachable; its store {settings.openfga.store!r} has the current model")
     if not is_deep_enough:
         yield warn(
             _NAME,
             f"cannot follow {MAX_DEPTH} levels of namespaces and {settings.roles.max_nesting_depth} nested roles: "
-            "questions about what lies deeper than its limit are answered 503",
+            "requests that need a deeper chain are answered 503",
             fix=f"start it with OPENFGA_RESOLVE_NODE_LIMIT={depth.needed(**longest)} (its default is 25), or lower "
             "LAKEWARDEN__ROLES__MAX_NESTING_DEPTH",
         )

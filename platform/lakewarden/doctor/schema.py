@@ -40,7 +40,7 @@ def bootstrap(connection: psycopg.Connection) -> Finding:
         return ok("bootstrap", "the server has an administrator")
     return warn(
         "bootstrap",
-        "nobody administers this server yet",
+        "this server has no administrator yet",
         fix="run `lakewarden bootstrap --admin <provider>~<subject>`, or POST /management/v1/bootstrap as yourself",
     )
 

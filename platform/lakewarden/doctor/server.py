@@ -42,7 +42,7 @@ def _authorization(settings: Config) -> Finding:
     if settings.authorization.is_off:
         return warn(
             "authorization",
-            "is switched off (allow-all): whoever has a valid token may do everything",
+            "is switched off (allow-all): every caller with a valid token may do everything",
             fix="unset LAKEWARDEN__AUTHORIZATION__BACKEND, or set it to database",
         )
     return ok("authorization", "is decided by " + ("OpenFGA" if settings.authorization.by_openfga else "the database"))
@@ -51,7 +51,7 @@ def _authorization(settings: Config) -> Finding:
 def _base_uri(address: str) -> Finding:
     parts = urlsplit(address)
     if parts.scheme in {"http", "https"} and parts.netloc and not (parts.query or parts.fragment):
-        return ok("base address", f"clients are told {address}")
+        return ok("base address", f"clients are given the address {address}")
     return warn(
         "base address",
         f"{address!r} is not an address that clients can use",

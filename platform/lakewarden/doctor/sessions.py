@@ -10,7 +10,11 @@ def examine(connection: Bounded, settings: DatabaseConfig) -> Finding:
     """`connection` has set nothing yet. Raises psycopg.Error."""
     if pooler.lends_by_transaction(settings):
         return fail("sessions", pooler.SENTENCE, fix=pooler.REMEDY)
-    way = "a pooler in session mode lies between" if pooler.is_pooled(connection) else "no pooler lies between"
+    way = (
+        "there is a pooler in session mode in between"
+        if pooler.is_pooled(connection)
+        else "there is no pooler in between"
+    )
     wanted = limits.Limits.of(settings)
     begin(connection, wanted)
     rows = connection.execute(_KEPT, [list(wanted.parameters())]).fetchall()

@@ -16,7 +16,7 @@ _PIPELINE = "pipeline.spark"
 
 def examine(_settings: Config) -> Iterator[Finding]:
     if find_spec("pyspark") is None or not is_present(_PIPELINE):
-        yield ok("spark", "is not installed here: this machine can serve, but not run the pipeline")
+        yield ok("spark", "is not installed here: this machine can run the server, but not the pipeline")
         return
     yield _java()
     yield from _jars()

@@ -24,7 +24,9 @@ def examine(connection: psycopg.Connection) -> Iterator[Finding]:
     for identifier, name, profile in rows[:EXAMINED]:
         yield examine_one(identifier, name=name, profile=profile)
     if len(rows) > EXAMINED:
-        yield warn("warehouses", f"only the newest {EXAMINED} were tried", fix="look at the others' storage yourself")
+        yield warn(
+            "warehouses", f"only the newest {EXAMINED} were tried", fix="check the storage of the others yourself"
+        )
 
 
 def examine_one(identifier: UUID, *, name: str, profile: object) -> Finding:
@@ -40,5 +42,7 @@ def examine_one(identifier: UUID, *, name: str, profile: object) -> Finding:
         finally:
             store.delete(probe)
     except (StorageError, BadRequest) as error:
-        return fail(title, f"its storage fails: {error}", fix="repair the storage: tables in it cannot be changed now")
+        return fail(
+            title, f"its storage cannot be used: {error}", fix="repair the storage: tables in it cannot be changed now"
+        )
     return ok(title, f"{parsed.location} can be written and read")

@@ -37,12 +37,12 @@ def record(change: Change, context: RequestContext) -> None:
         *(actor, context.caller.assumed_role or "", change.type),
         *(change.object_type, change.object_id, change.project_id),
     ]
-    told = [new_id(), change.type, change.project_id, change.object_type, change.object_id]
+    event = [new_id(), change.type, change.project_id, change.object_type, change.object_id]
     execute(
         _RECORD,
         [
             *(*audited, context.request_id, user_agent_of(context.user_agent), data),
-            *(*told, actor, context.request_id, data),
+            *(*event, actor, context.request_id, data),
         ],
     )
 

@@ -22,7 +22,7 @@ def forget_events(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes w
     close_old_connections()
     removed = forget_expired(config.current().events)
     if removed:
-        logger.info("%d events were past their retention and are gone", removed)
+        logger.info("%d events were past their retention and were removed", removed)
     return removed
 
 

@@ -30,7 +30,7 @@ def _of_tabulars(kind: str) -> dict[str, EventType]:
         f"create{name}": EventType(f"A {kind} was created.", kinds, _TABULAR),
         f"register{name}": EventType(f"A {kind} was registered from a metadata file.", kinds, _TABULAR),
         f"update{name}": EventType(f"A commit changed a {kind}.", kinds, _TABULAR),
-        f"rename{name}": EventType(f"A {kind} has another name or namespace.", kinds, (*_TABULAR, "before")),
+        f"rename{name}": EventType(f"A {kind} was renamed or moved.", kinds, (*_TABULAR, "before")),
         f"drop{name}": EventType(
             f"A {kind} was dropped: for good, or so that it can be restored.",
             kinds,
@@ -43,7 +43,7 @@ def _of_tabulars(kind: str) -> dict[str, EventType]:
             (*_NAMED, "purge", "deletion-id"),
         ),
         f"set{name}Protection": EventType(
-            f"A {kind} was protected against deletion, or is not any more.",
+            f"A {kind} was protected from deletion, or its protection was removed.",
             kinds,
             (*_NAMED, "protected", "reason", "before"),
         ),
@@ -79,32 +79,36 @@ _CATALOG: Final[dict[str, EventType]] = {
         (*_NAMESPACE, "purge", "deletion-id"),
     ),
     "setNamespaceProtection": EventType(
-        "A namespace was protected against deletion, or is not any more.",
+        "A namespace was protected from deletion, or its protection was removed.",
         ("namespace",),
         (*_NAMESPACE, "protected", "reason", "before"),
     ),
 }
 _WAREHOUSES: Final[dict[str, EventType]] = {
     "createWarehouse": EventType("A warehouse was created.", ("warehouse",), ("name", "location")),
-    "renameWarehouse": EventType("A warehouse has another name.", ("warehouse",), ("name", "before")),
-    "activateWarehouse": EventType("The catalog serves the warehouse again.", ("warehouse",), ("name",)),
-    "deactivateWarehouse": EventType("The catalog serves the warehouse no longer.", ("warehouse",), ("name",)),
+    "renameWarehouse": EventType("A warehouse was renamed.", ("warehouse",), ("name", "before")),
+    "activateWarehouse": EventType(
+        "A warehouse was activated: the catalog serves it again.", ("warehouse",), ("name",)
+    ),
+    "deactivateWarehouse": EventType(
+        "A warehouse was deactivated: the catalog no longer serves it.", ("warehouse",), ("name",)
+    ),
     "updateWarehouseStorage": EventType(
-        "A warehouse has another storage profile.", ("warehouse",), ("name", "location", "before")
+        "A warehouse's storage profile was changed.", ("warehouse",), ("name", "location", "before")
     ),
     "updateWarehouseDeleteProfile": EventType(
-        "Drops in a warehouse have another effect from now on.", ("warehouse",), ("name", "delete-profile")
+        "A warehouse's delete profile was changed.", ("warehouse",), ("name", "delete-profile")
     ),
     "updateWarehouseFormatVersionPolicy": EventType(
-        "Other table formats are allowed in a warehouse.",
+        "A warehouse's format version policy was changed.",
         ("warehouse",),
         ("name", "allowed-format-versions", "default-format-version"),
     ),
     "updateWarehouseManagedBy": EventType(
-        "Others may change a warehouse from now on.", ("warehouse",), ("name", "managed-by")
+        "Who may change a warehouse was changed.", ("warehouse",), ("name", "managed-by")
     ),
     "updateWarehouseProtection": EventType(
-        "A warehouse was protected against deletion, or is not any more.",
+        "A warehouse was protected from deletion, or its protection was removed.",
         ("warehouse",),
         ("name", "protected", "before"),
         ("reason",),
@@ -115,15 +119,15 @@ _TENANTS: Final[dict[str, EventType]] = {
     "bootstrapServer": EventType("The server has a first administrator.", ("server",), ("admin", "privilege")),
     "reopenBootstrap": EventType("The next caller of bootstrap becomes an administrator.", ("server",)),
     "createProject": EventType("A project was created.", ("project",), ("name",)),
-    "renameProject": EventType("A project has another name.", ("project",), ("name", "before")),
+    "renameProject": EventType("A project was renamed.", ("project",), ("name", "before")),
     "deleteProject": EventType("A project was deleted.", ("project",), ("name",)),
-    "createUser": EventType("A user is known from now on.", ("user",), ("type",), ("was-deleted",)),
-    "updateUser": EventType("What is known of a user changed.", ("user",), ("fields",)),
+    "createUser": EventType("A user was created.", ("user",), ("type",), ("was-deleted",)),
+    "updateUser": EventType("A user was changed.", ("user",), ("fields",)),
     "deleteUser": EventType("A user was deleted, with all rights.", ("user",)),
     "createRole": EventType("A role was created.", ("role",), ("name", "provider-id", "source-id")),
-    "updateRole": EventType("A role has another name or description.", ("role",), ("name", "fields")),
+    "updateRole": EventType("A role's name or description was changed.", ("role",), ("name", "fields")),
     "updateRoleSource": EventType(
-        "A role stands for another group of an identity provider.", ("role",), ("provider-id", "source-id")
+        "A role was bound to another group of an identity provider.", ("role",), ("provider-id", "source-id")
     ),
     "updateRoleMembers": EventType("Members of a role were added or removed.", ("role",), ("added", "removed")),
     "deleteRole": EventType("A role was deleted.", ("role",), ("name",)),
@@ -138,13 +142,13 @@ _RIGHTS: Final[dict[str, EventType]] = {
 }
 _TASKS: Final[dict[str, EventType]] = {
     "controlTask": EventType(
-        "A task was stopped, cancelled or scheduled anew.",
+        "A task was stopped, cancelled or rescheduled.",
         ("task",),
         ("queue-name", "action", "was"),
         ("scheduled-for", "warehouse-id"),
     ),
     "setTaskQueueConfig": EventType(
-        "A queue of tasks has other settings.",
+        "The settings of a task queue were changed.",
         ("project", "warehouse"),
         ("queue-name", "queue-config", "max-seconds-since-last-heartbeat"),
     ),

@@ -27,7 +27,7 @@ class Unread:
         """Raises Unavailable while answers that wait for this caller, or for all, take too much memory."""
         if not self._shares.has_room(caller):
             raise Unavailable(
-                f"The request was not begun: {self._shares.taken} bytes of answers wait to be read, "
+                f"The request was not started: {self._shares.taken} bytes of answers wait to be read, "
                 f"{self._shares.held_by(caller)} of them are yours"
             )
 

@@ -26,8 +26,8 @@ class BodyMemory:
         """Take `size` bytes more. Raises Unavailable when there are none."""
         if size > 0 and not self._shares.take(self.caller, size):
             raise Unavailable(
-                f"The request was not begun: bodies of requests in progress take {self._shares.taken} bytes already, "
-                f"{self._shares.held_by(self.caller)} of them are yours, and {size} more are not to be had now"
+                f"The request was not started: bodies of requests in progress take {self._shares.taken} bytes already, "
+                f"{self._shares.held_by(self.caller)} of them for you, and {size} more are not available now"
             )
         self._taken += max(size, 0)
 
@@ -109,7 +109,9 @@ class IncomingBody:
                 self._parts.append(await self._part())
         except TimeoutError:
             self.is_late = True
-            raise RequestTimedOut(f"Only {self.size} bytes of the request's body came within {allowed:.0f} s") from None
+            raise RequestTimedOut(
+                f"Only {self.size} bytes of the request's body arrived within {allowed:.0f} s"
+            ) from None
 
     async def _part(self) -> bytes:
         message = await self._receive()

@@ -103,7 +103,7 @@ class BoundedConnection(HttpToolsProtocol):
             return
         if self._is_in_head:
             timeout = f"{self._limits.header_timeout_s:g} s"
-            self._refuse(RequestTimedOut(f"The request's headers did not come within {timeout}"))
+            self._refuse(RequestTimedOut(f"The request's headers did not arrive within {timeout}"))
         else:
             self.transport.close()
 

@@ -26,13 +26,13 @@ _MAX_MESSAGE = 8192  # characters: a namespace of the longest names is told in f
 
 
 class RenderedError(HttpResponse):
-    """The answer to a request that failed; `error` is what the caller is told."""
+    """The answer to a request that failed; `error` is what the caller is known."""
 
     error: LakewardenError
 
 
 def as_lakewarden_error(error: Exception) -> LakewardenError:
-    """The error that the caller is told for `error`; a defect tells nothing of itself."""
+    """The error that the caller is known for `error`; a defect tells nothing of itself."""
     if isinstance(error, Unavailable) and may_have_changed():
         return CommitStateUnknown(f"A part of the change may have been applied: {error.message}")
     if isinstance(error, LakewardenError):
@@ -41,45 +41,45 @@ def as_lakewarden_error(error: Exception) -> LakewardenError:
         return refusal(error)
     if isinstance(error, SuspiciousOperation):
         return BadRequest(f"The request is malformed: {error}")
-    return InternalError("An internal error occurred. Its cause is in the server's log under this request id")
+    return InternalError("An internal error occurred. The server's log has its cause under this request id")
 
 
 def error_body(error: LakewardenError, message: str | None = None) -> dict[str, Any]:
     """The Iceberg error model of an error. A message that repeats a very long value loses the value's middle."""
-    told = message or error.message
-    if len(told) > _MAX_MESSAGE:
-        told = f"{told[: _MAX_MESSAGE // 2]} … {told[-_MAX_MESSAGE // 4 :]}"
-    return {"error": {"message": told, "type": error.wire_type, "code": error.status}}
+    text = message or error.message
+    if len(text) > _MAX_MESSAGE:
+        text = f"{text[: _MAX_MESSAGE // 2]} … {text[-_MAX_MESSAGE // 4 :]}"
+    return {"error": {"message": text, "type": error.wire_type, "code": error.status}}
 
 
 def render_error(error: Exception, identifier: str) -> HttpResponse:
     """Turn any exception of a request into its answer; what the server is to blame for goes to the log."""
-    told = as_lakewarden_error(error)
-    message = told.message
-    if told.status >= _SERVER_ERROR:
+    known = as_lakewarden_error(error)
+    message = known.message
+    if known.status >= _SERVER_ERROR:
         # what is unavailable is so for every request: one line each, without the way there
-        told_how = None if isinstance(told, Unavailable) else error
+        exc_info = None if isinstance(known, Unavailable) else error
         logger.log(
-            logging.WARNING if told_how is None else logging.ERROR,
+            logging.WARNING if exc_info is None else logging.ERROR,
             "request %s failed: %s",
             identifier,
-            error.__cause__ or error if told_how is None else error,
-            exc_info=told_how,
+            error.__cause__ or error if exc_info is None else error,
+            exc_info=exc_info,
         )
         message = f"{message} (request id {identifier})"
-    body = json_response(error_body(told, message)).content
-    response = RenderedError(body, status=told.status, content_type=JSON)
-    response.error = told
-    if isinstance(told, NotAuthorized):
+    body = json_response(error_body(known, message)).content
+    response = RenderedError(body, status=known.status, content_type=JSON)
+    response.error = known
+    if isinstance(known, NotAuthorized):
         response["WWW-Authenticate"] = 'Bearer realm="lakewarden"'
-    if isinstance(told, Unavailable):
-        response["Retry-After"] = str(told.retry_after_s)
+    if isinstance(known, Unavailable):
+        response["Retry-After"] = str(known.retry_after_s)
     response["X-Request-Id"] = identifier
     return response
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 Django's signature
-    error = NoSuchRoute(f"There is nothing at {request.method} {request.path}")
+    error = NoSuchRoute(f"{request.method} {request.path} does not exist")
     return render_error(error, request_id(request))
 
 

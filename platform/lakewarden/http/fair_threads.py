@@ -58,7 +58,7 @@ class FairThreads:
                 self._withdraw(caller, turn)
         if not turn.done():
             raise Unavailable(
-                f"The request was not begun: it waited for {self._patience_s:g} s, and nothing became free for it"
+                f"The request was not started: it waited for {self._patience_s:g} s and no thread became free"
             )
 
     def _withdraw(self, caller: str, turn: asyncio.Future[None]) -> None:
@@ -85,6 +85,6 @@ class FairThreads:
     def _refusal(self, caller: str) -> Unavailable:
         own = self._running.held_by(caller) + self._places.held_by(caller)
         return Unavailable(
-            "The request was not begun: the server has as many requests as it can hold "
+            "The request was not started: the server has as many requests as it can process "
             f"({self._running.taken} in progress, {self._places.taken} waiting; {own} of them are yours)"
         )

@@ -16,7 +16,7 @@ from lakewarden.postgres import limits
 from lakewarden.postgres.opening import open_async
 
 STOPPING: Final = threading.Event()
-"""Set when the process was told to stop: no new work is taken."""
+"""Set when the process was state to stop: no new work is taken."""
 
 LIVE: Final = b"/health/live"
 PATHS: Final = frozenset({LIVE, b"/health/ready", b"/health"})
@@ -78,19 +78,19 @@ async def answer(method: str, path: bytes) -> Answer:
     """The answer at one of PATHS. `live` never asks the database. Raises MethodNotAllowed."""
     if method not in {"GET", "HEAD"}:
         raise MethodNotAllowed(f"{method} is not allowed here: GET, HEAD")
-    told = {"status": "up", "version": __version__}
+    state = {"status": "up", "version": __version__}
     if path != LIVE:
-        told["database"] = "up" if await DATABASE.is_up() else "down"
-        told["recording"] = "failing" if recorder.is_failing() else "up"  # no reason to send requests elsewhere
-        told["status"] = "stopping" if STOPPING.is_set() else told["database"]
+        state["database"] = "up" if await DATABASE.is_up() else "down"
+        state["recording"] = "failing" if recorder.is_failing() else "up"  # no reason to send requests elsewhere
+        state["status"] = "stopping" if STOPPING.is_set() else state["database"]
         server = board.current()
         if server.processes > 1:
-            told["processes"] = f"{server.ready} of {server.processes}"  # one that is replaced is no reason either
-            if not server.were_all_ready and told["status"] == "up":
-                told["status"] = "starting"
-    content = msgspec.json.encode(told)
+            state["processes"] = f"{server.ready} of {server.processes}"  # one that is replaced is no reason either
+            if not server.were_all_ready and state["status"] == "up":
+                state["status"] = "starting"
+    content = msgspec.json.encode(state)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    return _OK if told["status"] == "up" else _NOT_READY, headers, content if method == "GET" else b""
+    return _OK if state["status"] == "up" else _NOT_READY, headers, content if method == "GET" else b""
 
 
 def database_answers() -> bool:

@@ -109,15 +109,15 @@ def _refusal(
             return None
     path = request.path[:MAX_TEXT]
     project_id = context.trail.project_id if context else None
-    told = refused or Refused(route, "request", path, project_id, response.error.message)
+    decision = refused or Refused(route, "request", path, project_id, response.error.message)
     return Refusal(
         outcome="denied" if context else "unauthenticated",
         actor=context.caller.id if context else ANONYMOUS,
-        action=told.action,
-        object_type=told.object_type,
-        object_id=told.object_id,
-        project_id=told.project_id,
-        reason=told.reason,
+        action=decision.action,
+        object_type=decision.object_type,
+        object_id=decision.object_id,
+        project_id=decision.project_id,
+        reason=decision.reason,
         request_id=response["X-Request-Id"],
         user_agent=request.headers.get("user-agent", "")[:MAX_USER_AGENT],
         asked=f"{request.method} {path}",

@@ -1,4 +1,4 @@
-"""Serves an API's OpenAPI document as JSON and YAML, to everybody: it is no secret."""
+"""Serves an API's OpenAPI document as JSON and YAML, to everybody: it is not a secret."""
 
 import json
 from collections.abc import Callable

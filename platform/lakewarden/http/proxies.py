@@ -32,10 +32,10 @@ class TrustedProxies:
         scheme = "https" if schemes == [b"https"] else scope.get("scheme", "http")
         return {**scope, "client": (str(client), 0), "scheme": scheme}
 
-    def _client(self, peer: Address, told: bytes) -> Address:
+    def _client(self, peer: Address, forwarded_for: bytes) -> Address:
         """Each proxy adds behind the others whom it was called by: all behind the last untrusted one is believed."""
         client = peer
-        for each in reversed(told.decode("latin-1").split(",")):
+        for each in reversed(forwarded_for.decode("latin-1").split(",")):
             found = address_of(_without_port(each.strip()))
             if found is None:
                 break

@@ -71,11 +71,11 @@ class ApiRequest:
         settings, size = config.current().server, len(self.body)
         most = settings.max_plain_body_bytes
         if size > most and not may_be_large:
-            raise PayloadTooLarge(f"The request body has {size} bytes; this route takes {most} at most")
+            raise PayloadTooLarge(f"The request body has {size} bytes; this route accepts at most {most}")
         values, most = 1 + self.body.count(b","), settings.max_body_values // (1 if may_be_large else _PLAIN_PART)
         if values > most:
             raise PayloadTooLarge(
-                f"The request body holds {values} values, by its commas; this route takes {most} at most "
+                f"The request body contains {values} values, by its commas; this route accepts at most {most} "
                 "(server.max_body_values)"
             )
         hold("body", size + _PER_VALUE * values)
@@ -131,7 +131,7 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
 
 
 def assumed_role(header: str | None) -> str | None:
-    """The id of the role in `x-assume-role`, as the database writes it. Raises BadRequest for what is no id."""
+    """The id of the role in `x-assume-role`, as the database writes it. Raises BadRequest for an invalid id."""
     if not header:
         return None
     try:

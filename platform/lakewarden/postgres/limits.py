@@ -47,7 +47,7 @@ class Limits:
             "transaction_timeout": self.transaction_s,
         }
         return {name: str(round((seconds or 0) * 1000)) for name, seconds in named.items()} | {
-            # the server's side: a machine of ours that is gone holds no session for hours
+            # the server's side: a server machine that is gone does not keep a session for hours
             "tcp_keepalives_idle": str(database.keepalive_idle_s),
             "tcp_keepalives_interval": str(database.keepalive_interval_s),
             "tcp_keepalives_count": str(database.keepalive_count),

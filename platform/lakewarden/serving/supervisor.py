@@ -97,7 +97,7 @@ class Supervisor:
 
     def _ended(self, child: Child) -> int:
         was_ready, pid, ran_s = child.is_ready, child.pid, time.monotonic() - child.started
-        how = _told(child.reap())
+        how = _end_of(child.reap())
         self._board.clear(child.row)
         if self._is_stopping:
             return 0
@@ -137,7 +137,7 @@ class Supervisor:
             self._heed(_LOOK_S)
 
 
-def _told(code: int) -> str:
+def _end_of(code: int) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with exit code {code}"

@@ -43,7 +43,7 @@ class Storage(Protocol):
         ...
 
     def delete(self, location: str) -> None:
-        """Remove one file; a missing one is no error."""
+        """Remove one file; a missing one is not an error."""
         ...
 
     def is_known_missing(self, location: str) -> bool:

@@ -26,7 +26,7 @@ def _translated(location: str, *, missing: str | None = None) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileMissing(missing or f"No file at {location}") from error
     except FileExistsError as error:
-        raise FileTaken(f"A file lies at {location} already") from error
+        raise FileTaken(f"A file already exists at {location}") from error
     except OSError as error:
         if error.errno in _FULL:
             raise StorageFull(f"No space left to write {location}: free space on the warehouse's disk") from error
@@ -78,23 +78,23 @@ class LocalStorage:
     def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
         path = self._path(location)
         with _translated(location):
-            # what is no directory itself, a link for instance, is something that lies there
+            # anything that is not a directory, such as a link, counts as content
             if not os.path.lexists(path):
                 return True
             return path.is_dir() and not path.is_symlink() and _holds_nothing(path, since=since)
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
         place, kept = self._places(location, within)
-        with _translated(location, missing=f"The warehouse's directory {self._base} is not there: is it mounted?"):
+        with _translated(location, missing=f"The warehouse's directory {self._base} does not exist: is it mounted?"):
             yield from local_removal.survey(str(self._base), place, kept=len(kept))
 
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
         return local_removal.remove(str(self._base), self._parts(within), found, at_once=at_once)
 
     def ensure_there(self) -> None:
-        with _translated(str(self._base), missing=f"The warehouse's directory {self._base} is not there"):
+        with _translated(str(self._base), missing=f"The warehouse's directory {self._base} does not exist"):
             if not any(self._base.iterdir()):
-                raise StorageError(f"The warehouse's directory {self._base} holds nothing at all: is it mounted?")
+                raise StorageError(f"The warehouse's directory {self._base} is empty: is it mounted?")
 
     def nearest_folder(self, location: str) -> str:
         path = Path(local_path(location))
@@ -134,7 +134,7 @@ class LocalStorage:
             raise OutOfReach(f"{location} is outside the warehouse's directory")
         base = Path(os.path.realpath(self._base))
         if Path(os.path.realpath(path.parent)) != (base / path.relative_to(self._base)).parent:
-            raise OutOfReach(f"{location} is reached through a link, which is not followed")
+            raise OutOfReach(f"{location} is reached through a link; links are not followed")
         if not Path(os.path.realpath(path)).is_relative_to(base):
             raise OutOfReach(f"{location} leads out of the warehouse's directory")
         return path

@@ -62,7 +62,7 @@ def _below_no_link(base: str, parts: Sequence[str]) -> Iterator[None]:
         if error.errno not in _NO_FOLDER:
             raise
         place = "/".join((base, *parts))
-        raise OutOfReach(f"{place} is no folder, or is reached through a link, which is not followed") from error
+        raise OutOfReach(f"{place} is not a folder, or is reached through a link; links are not followed") from error
 
 
 def remove(base: str, parts: Sequence[str], found: Sequence[Found], *, at_once: int) -> Removed:
@@ -97,7 +97,7 @@ def _in_parent(base: str, parts: Sequence[str], found: Sequence[Found], way: Cal
         if Path(base).is_dir():
             outcome.missing += found
         else:
-            outcome.error = StorageError(f"The warehouse's directory {base} is not there")
+            outcome.error = StorageError(f"The warehouse's directory {base} does not exist")
     except OSError as error:
         if error.errno not in _NO_FOLDER:
             outcome.error = StorageError(f"{found[0].path} cannot be removed: {error.strerror}")
@@ -130,7 +130,7 @@ def _entry(parent: int, name: str, path: str, depth: int, *, is_folder: bool) ->
             yield _found(path, os.stat(name, dir_fd=parent, follow_symlinks=False))
         return
     if depth > MAX_DEPTH:
-        raise StorageError(f"{path} lies deeper than {MAX_DEPTH} folders: remove it by hand")
+        raise StorageError(f"{path} is more than {MAX_DEPTH} folders deep: remove it manually")
     try:
         folder = os.open(name, _OPEN, dir_fd=parent)
     except FileNotFoundError:

@@ -23,7 +23,7 @@ class Probe:
         self._store.write_new(self._file, _CONTENT)
         self._is_written = True
         if self._store.read(self._file, limit=len(_CONTENT)) != _CONTENT:
-            raise StorageError(f"What was written to {self._file} is not what is read there")
+            raise StorageError(f"The content read from {self._file} is not what was written")
 
     def clean_up(self, *, folders: bool) -> None:
         if self._is_written:

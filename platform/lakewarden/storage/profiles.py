@@ -20,9 +20,9 @@ def _normal(path: str) -> str:
     if not path.startswith("/"):
         raise ValueError(f"{path[:80]!r} is not an absolute path")
     if any(character < " " or character == "\x7f" for character in path):
-        raise ValueError(f"{path[:80]!r} holds a control character")
+        raise ValueError(f"{path[:80]!r} contains a control character")
     if any(part == ".." for part in (*path.split("/"), *unquote(path).split("/"))):
-        raise ValueError(f"{path[:80]!r} must not hold '..'")
+        raise ValueError(f"{path[:80]!r} must not contain '..'")
     # two slashes at the beginning are a place of their own for Path, and the same one for the system
     normal = str(Path("/" + path.lstrip("/")))
     longest = max(len(part.encode()) for part in normal.split("/"))
@@ -82,7 +82,7 @@ def parse_profile(value: object) -> StorageProfile:
 def check_credential(profile: StorageProfile, credential: object) -> None:
     """Raises BadRequest when `credential` (None: not given) is not of a kind that storage of the type takes."""
     if credential is not None:
-        raise BadRequest(f"storage-credential: storage of the type {profile.type!r} has none; leave it out")
+        raise BadRequest(f"storage-credential: storage of the type {profile.type!r} has none; omit it")
 
 
 def _local_path(location: str) -> str:
@@ -92,7 +92,7 @@ def _local_path(location: str) -> str:
         raise StorageError(f"{location!r} is not a file:// location")
     # locations are not URL-decoded by engines: a '%' is part of the name
     if ".." in path.split("/") or "\x00" in path or ".." in unquote(path).split("/"):
-        raise StorageError(f"{location!r} holds '..' or U+0000")
+        raise StorageError(f"{location!r} contains '..' or U+0000")
     return path
 
 

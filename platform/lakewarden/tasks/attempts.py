@@ -72,8 +72,8 @@ class Attempt:
         """Say that it lives. Raises Stopped when it shall end, Superseded when another attempt has begun."""
         if self.number is None:
             return
-        told = {"id": self.task_id, "number": self.number, "progress": progress, "details": Jsonb(self.details)}
-        rows = fetch(_HEARTBEAT, told)
+        parameters = {"id": self.task_id, "number": self.number, "progress": progress, "details": Jsonb(self.details)}
+        rows = fetch(_HEARTBEAT, parameters)
         if not rows:
             raise Superseded
         if rows[0][0]:
@@ -96,7 +96,9 @@ def attempt(task_id: str | None) -> Iterator[Attempt]:
         end_stopped(run)
         raise JobAborted from None
     except Superseded:
-        logger.warning("attempt %s of task %s was thought dead, and another has begun", run.number, run.task_id)
+        logger.warning(
+            "attempt %s of task %s was considered dead, and another attempt has started", run.number, run.task_id
+        )
         raise
     except Postponed as later:
         if _standing(run)[0]:
@@ -132,7 +134,7 @@ def _begin(task_id: UUID) -> Attempt:
         execute(LOST, [task_id])
         rows = fetch(_BEGIN, {"id": task_id, "job": None if hold is None else hold.job_id})
     if not rows:
-        logger.warning("task %s is over, or its record is gone: it is not run", task_id)
+        logger.warning("task %s has ended, or its record was removed: it is not run", task_id)
         raise JobAborted
     return Attempt(task_id, rows[0][0])
 
@@ -154,8 +156,8 @@ def end_stopped(run: Attempt, reason: str | None = None) -> None:
     with transaction.atomic():
         rows = fetch("select cancel_requested, queue_name from task where id = %s for update", [run.task_id])
         is_over = bool(rows and rows[0][0])
-        told = cancelled(rows[0][1]) if is_over else "Stopped on request"
-        if not end(run, "CANCELLED", reason or told, outcome="CANCELLED" if is_over else None):
+        default = cancelled(rows[0][1]) if is_over else "Stopped on request"
+        if not end(run, "CANCELLED", reason or default, outcome="CANCELLED" if is_over else None):
             raise Superseded
         if not is_over:
             records.defer_again(run.task_id, after_s=STOPPED_RETRY_S)
@@ -163,8 +165,10 @@ def end_stopped(run: Attempt, reason: str | None = None) -> None:
 
 def end(run: Attempt, status: str, message: str | None, *, outcome: str | None, progress: float | None = None) -> bool:
     """Whether there was something to end: not when the task is another attempt's by now."""
-    told = {"details": Jsonb(run.details) if run.details else None, "message": message, "progress": progress}
-    return bool(fetch(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **told}))
+    parameters = {"details": Jsonb(run.details) if run.details else None, "message": message, "progress": progress}
+    return bool(
+        fetch(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **parameters})
+    )
 
 
 LOST = """

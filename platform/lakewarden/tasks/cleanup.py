@@ -52,7 +52,7 @@ def task_log_cleanup(task_id: str) -> int:
             run.heartbeat()
         execute(_FORGET_JOBS, [])
         run.message = f"{removed} tasks were older than {days} days"
-    logger.info("project %s: %d finished tasks were older than %d days and are gone", project_id, removed, days)
+    logger.info("project %s: %d finished tasks were older than %d days and were removed", project_id, removed, days)
     return removed
 
 

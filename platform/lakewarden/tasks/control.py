@@ -114,7 +114,7 @@ def _locked(scope: Scope, task_ids: Sequence[str], verb: Verb) -> list[_Known]:
 
 def _cancel(known: _Known, _at: datetime | None) -> bool:
     if known.status is Status.SUCCESS:
-        raise Conflict(f"Task {known.id} has succeeded: there is nothing left to cancel")
+        raise Conflict(f"Task {known.id} has succeeded: it can no longer be cancelled")
     if known.status is Status.CANCELLED or known.cancel_requested:
         return False
     if known.status in {Status.RUNNING, Status.STOPPING}:
@@ -140,9 +140,9 @@ def _run_now(known: _Known, _at: datetime | None) -> bool:
 
 def _run_at(known: _Known, at: datetime | None) -> bool:
     if known.status in {Status.SUCCESS, Status.CANCELLED} or known.cancel_requested:
-        raise Conflict(f"Task {known.id} is over ({known.status.value}): it cannot be run again")
+        raise Conflict(f"Task {known.id} has ended ({known.status.value}) and cannot be run again")
     if known.status is Status.RUNNING:
-        raise Conflict(f"Task {known.id} is running: stop it before it is scheduled for another time")
+        raise Conflict(f"Task {known.id} is running: stop it before you reschedule it")
     if known.status is Status.STOPPING:
         execute("update task set resume_at = %s, updated_at = now() where id = %s", [at, known.id])
     elif known.status is Status.SCHEDULED:

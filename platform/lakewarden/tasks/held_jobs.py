@@ -62,7 +62,7 @@ class HeldJobs(JobManager):
             if not _is_away(error):
                 raise
             self._has_lost_some = True
-            logger.warning("no job can be fetched, the database is away: %s", str(error.__cause__).strip())
+            logger.warning("no job can be fetched, the database is unreachable: %s", str(error.__cause__).strip())
             return None
         self.answered_at = time.monotonic()
         if job is not None:
@@ -70,8 +70,8 @@ class HeldJobs(JobManager):
         return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 the library's
-        told = {"id": job.id, "attempts": job.attempts, "status": status.value, "delete_job": delete_job}
-        await self._ended(job, lambda: self.connector.execute_query_async(_FINISH, **told))
+        parameters = {"id": job.id, "attempts": job.attempts, "status": status.value, "delete_job": delete_job}
+        await self._ended(job, lambda: self.connector.execute_query_async(_FINISH, **parameters))
 
     async def retry_job(
         self,
@@ -82,8 +82,8 @@ class HeldJobs(JobManager):
         lock: str | None = None,
     ) -> None:
         """As the library's, where None leaves a thing as it is, and `retry_at` None is now."""
-        told = {"at": retry_at or utils.utcnow(), "priority": priority, "queue": queue, "lock": lock}
-        again = {"id": job.id, "attempts": job.attempts, **told}
+        parameters = {"at": retry_at or utils.utcnow(), "priority": priority, "queue": queue, "lock": lock}
+        again = {"id": job.id, "attempts": job.attempts, **parameters}
         await self._ended(job, lambda: self.connector.execute_query_async(_RETRY, **again))
 
     async def update_heartbeat(self, worker_id: int) -> None:
@@ -127,7 +127,7 @@ class HeldJobs(JobManager):
                 if not _is_away(error) or (within_s is not None and time.monotonic() - begun > within_s):
                     raise
                 if pause_s == FIRST_PAUSE_S:
-                    logger.warning("the database is away, it is tried again: %s", str(error.__cause__).strip())
+                    logger.warning("the database is unreachable and is tried again: %s", str(error.__cause__).strip())
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             else:

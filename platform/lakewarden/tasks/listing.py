@@ -126,7 +126,7 @@ def _behind(key: str | None) -> UUID | None:
     try:
         return UUID(key)
     except ValueError:
-        raise BadRequest("Invalid page-token: it is none of this list's") from None
+        raise BadRequest("Invalid page-token: it was not issued for this list") from None
 
 
 def _info(row: Sequence[Any]) -> TaskInfo:

@@ -24,7 +24,7 @@ def settle_orphans() -> None:
     for task_id, *_ in fetch(_ORPHANS + " limit %(most)s", {"id": None, "most": MOST}):
         with transaction.atomic():
             fetch("select 1 from task where id = %s for update", [task_id])
-            # a new statement: before the lock was ours somebody may have given it a job
+            # a new statement: before this lock was taken, another process may have given it a job
             for _, job_id, is_failed, is_stopped in fetch(_ORPHANS, {"id": task_id}):
                 _settle(task_id, job_id, is_failed=is_failed, is_stopped=is_stopped)
 

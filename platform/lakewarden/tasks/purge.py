@@ -47,7 +47,7 @@ class _NoRule:
     """Nothing is removed before somebody says whose it is."""
 
     def ensure_own(self, location: str, owner: str | None) -> None:
-        raise StorageError(f"Nobody can say whether {location} is only {owner}'s: nothing was removed")
+        raise StorageError(f"It is not known whether {location} belongs only to {owner}: nothing was removed")
 
     settled = ensure_own
 
@@ -67,7 +67,7 @@ def purge_location(
 ) -> int:
     """Remove every file below `location`, and the folders that are empty then; returns how many files went in all.
 
-    A file that is gone already is no error. Jobs that an older release has queued have no `task_id`, and no record.
+    A file that is already gone is not an error. Jobs that an older release has queued have no `task_id`, and no record.
     """
     with attempt(task_id) as run:
         store = backends.storage(parse_profile(profile))
@@ -111,7 +111,7 @@ class _Purge:
         self.ledger = Ledger(self.run, self.location)
         self._tell()
         self.run.heartbeat()
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
         self.store.ensure_there()
         if begun := self.ledger.unsettled():
             self._remove(begun, is_begun=True)
@@ -123,7 +123,10 @@ class _Purge:
             surveys += 1
             idle = 0 if self._survey() else idle + 1
         if not self.store.is_empty(self.location):
-            raise StorageError(f"After {surveys} rounds something still lies at {self.location}: who writes there?")
+            raise StorageError(
+                f"After {surveys} rounds something still remains at {self.location}: "
+                "another process may be writing there"
+            )
         _RULE.settled(self.location, self.owner)
         self.ledger.close()
         total = self.ledger.total
@@ -135,9 +138,9 @@ class _Purge:
         while batch := list(islice(found, BATCH)):
             self.ledger.announce(batch)
             progress = self._remove(batch) or progress
-            if time.monotonic() - self._told > HEARTBEAT_S:
+            if time.monotonic() - self._reported_at > HEARTBEAT_S:
                 self.run.heartbeat()
-                self._told = time.monotonic()
+                self._reported_at = time.monotonic()
         return progress
 
     def _remove(self, found: Sequence[Found], *, is_begun: bool = False) -> bool:
@@ -152,8 +155,8 @@ class _Purge:
 
     def _tell(self) -> None:
         total = self.ledger.total
-        told = {"files-removed": total.files, "bytes-removed": total.bytes, "folders-removed": total.folders}
-        self.run.details = {"location": self.location, **told}
+        counts = {"files-removed": total.files, "bytes-removed": total.bytes, "folders-removed": total.folders}
+        self.run.details = {"location": self.location, **counts}
 
 
 def _about(task_id: str | None) -> tuple[str | None, int]:

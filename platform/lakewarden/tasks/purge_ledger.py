@@ -52,7 +52,7 @@ class Ledger:
         tally = Tally.of(gone)
         if self._run.number is not None:
             files = [each for each in gone if not each.is_folder] if self._keeps_paths() else []
-            told: dict[str, Any] = {
+            parameters: dict[str, Any] = {
                 "id": self._run.task_id,
                 "attempt": self._announced_by,
                 "present": self._run.number,
@@ -61,7 +61,7 @@ class Ledger:
                 "most": config.current().deletion.purge_ledger_paths,
                 **asdict(tally),
             }
-            if not fetch(_SETTLE, told):
+            if not fetch(_SETTLE, parameters):
                 raise Superseded
         self.total += tally
 

@@ -67,7 +67,7 @@ _ALL = (
         SOFT_DELETION,
         "warehouse",
         {"max-attempts": Setting(least=1, most=16, default=16)},
-        cancelled="Cancelled on request: what it would have removed is restored",
+        cancelled="Cancelled on request: the objects that it would have removed are restored",
     ),
     Queue(CLEANUP, "project", {"retention-days": Setting(least=1, most=36_500, default=90)}),
 )
@@ -90,5 +90,5 @@ def find(name: str, level: Level) -> Queue:
     queue = QUEUES.get(present_name(name))
     if queue is None or queue.level != level:
         known = ", ".join(sorted(each.name for each in _ALL if each.level == level))
-        raise NotFound(f"Task queue does not exist: {name} is no queue of a {level}; known are {known}")
+        raise NotFound(f"Task queue does not exist: {name} is not a queue of a {level}; known are {known}")
     return queue

@@ -49,10 +49,10 @@ async def _work() -> int:
         if stopping.is_set():
             break
         if patience_s and time.monotonic() - answered_at >= patience_s:
-            logger.error("the database has been away for %d s: the worker gives up", patience_s)
+            logger.error("the database has been unreachable for %d s: the worker stops", patience_s)
             return 1
         pause_s = 0.5 if time.monotonic() - begun > STEADY_S else min(max(0.5, 2 * pause_s), LONGEST_PAUSE_S)
-        logger.warning("the worker begins again in %.1f s: %s", pause_s, _reason(spell))
+        logger.warning("the worker starts again in %.1f s: %s", pause_s, _reason(spell))
         await asyncio.wait([asyncio.create_task(stopping.wait())], timeout=pause_s)
     return 0
 

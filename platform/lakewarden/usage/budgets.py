@@ -8,7 +8,7 @@ from lakewarden.prepared_statements import fetch
 def spend(budget: str, spender: str, *, amount: int, limit: int, period: Literal["hour", "day"]) -> bool:
     """Count `amount`, in a statement of its own; False when the spender has asked for more than `limit` by now.
 
-    Not for use within a transaction that others wait for: two of one spender take turns until theirs end.
+    Not for use within a transaction that others wait for: two of one spender wait for each other.
     """
     ((asked,),) = fetch(
         _SPEND, {"budget": budget, "spender": spender, "amount": amount, "limit": limit, "period": period}

@@ -86,7 +86,7 @@ def test_hopeless_token_reaches_no_api_server(api: ApiServer, token_file: Path) 
             chain.authenticate(f"Bearer {token}")
     no_account: dict[str, Any] = {"sub": "ada", "kubernetes.io": None}
     foreign = api.token(iss="https://id.example.org", **no_account)
-    with pytest.raises(NotAuthorized, match="does not trust"):
+    with pytest.raises(NotAuthorized, match="is not trusted"):
         chain.authenticate(f"Bearer {foreign}")
     assert (api.reviews, api.fetched) == ([], [])
 
@@ -203,7 +203,7 @@ def test_keys_believe_a_deleted_account_and_no_forger(api: ApiServer, token_file
     assert chain.authenticate(f"Bearer {api.token('lake/deleted')}").id == "kubernetes~gone"
 
     forged_issuer = api.token(iss="https://elsewhere.example.org")
-    with pytest.raises(NotAuthorized, match="does not trust"):
+    with pytest.raises(NotAuthorized, match="is not trusted"):
         chain.authenticate(f"Bearer {forged_issuer}")
     api.key = RSAKey.generate_key(2048, parameters={"use": "sig", "alg": "RS256", "kid": "cluster-1"})
     with pytest.raises(NotAuthorized, match="signature is not valid"):

@@ -33,7 +33,7 @@ def test_registering_a_table_cancels_the_removal_of_its_files(lake: Lake) -> Non
     told = dropped(lake)
     assert register(lake, "again", told["metadata-location"]).status == 200
     assert not ProcrastinateJob.objects.exists()
-    assert tasks() == [("CANCELLED", "Taken back: a table was made or registered there")]
+    assert tasks() == [("CANCELLED", "Withdrawn: a table was created or registered there")]
 
 
 def test_a_refused_register_leaves_the_removal_as_it_is(lake: Lake) -> None:

@@ -105,7 +105,7 @@ def test_an_undrop_that_was_sent_in_time_is_refused_when_the_expiry_has_begun_me
             assert next(expire.batches(deletion.id, BY_SYSTEM)) == 1
         refused = asked.result(10)
     assert refused.error() == (409, "ConflictException")
-    assert "sales cannot be restored any more. It could be restored until " in refused.json()["error"]["message"]
+    assert "sales can no longer be restored. It could be restored until " in refused.json()["error"]["message"]
     assert refused.json()["error"]["message"].endswith(", and its removal has begun")
     assert live() == 0
     assert run_job() == TABLES

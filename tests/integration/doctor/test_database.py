@@ -104,9 +104,7 @@ def test_what_should_be_gone_and_what_was_too_much_is_told(database_url: str, wa
     assert found["outbox"].state is State.WARN
     assert "kept for 7 days (events.retention_days): older rows should be gone" in found["outbox"].sentence
     assert "lakewarden work" in (found["outbox"].fix or "")
-    assert (
-        found["budget metrics-reports"].sentence == "7 requests of the last day were beyond it, most of them of 'eve'"
-    )
+    assert found["budget metrics-reports"].sentence == "7 requests of the last day exceeded it, most of them by 'eve'"
     assert found["audit losses"].sentence.startswith("5 decisions and refusals")
 
 
@@ -124,7 +122,7 @@ def test_a_wrong_password_is_told_and_not_shown(database_url: str) -> None:
     netloc = urlsplit(database_url).netloc.rpartition("@")[2]
     url = urlunsplit(urlsplit(database_url)._replace(netloc=f"postgres:pa%24s-wd@{netloc}"))
     found = examined(url)["database"]
-    assert "refuses the user or the password" in found.sentence
+    assert "rejects the user or the password" in found.sentence
     assert "s-wd" not in str(found)
 
 

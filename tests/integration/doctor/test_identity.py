@@ -94,7 +94,7 @@ def test_no_usable_key_is_a_failure(provider: Provider, keys: Any) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [(None, "answers with status 404"), (b"<html>", "does not answer with JSON"), ([], "is no JSON object")],
+    [(None, "answers with status 404"), (b"<html>", "does not answer with JSON"), ([], "is not a JSON object")],
 )
 def test_a_discovery_document_that_is_none_is_a_failure(provider: Provider, answer: Any, said: str) -> None:
     provider.documents["/.well-known/openid-configuration"] = answer
@@ -140,7 +140,7 @@ def introspection(provider: Provider, status: int, answer: Any) -> Finding:
 
 def test_introspection_that_answers_is_ok(provider: Provider) -> None:
     finding = introspection(provider, 200, {"active": False})
-    assert (finding.state, finding.sentence) == (State.OK, f"{provider.address}/ask answers our client")
+    assert (finding.state, finding.sentence) == (State.OK, f"{provider.address}/ask accepts this server's client")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_introspection_that_answers_is_ok(provider: Provider) -> None:
     [
         (401, {"error": "invalid_client"}, "may not introspect", "CLIENT_SECRET"),
         (403, {}, "may not introspect", "CLIENT_SECRET"),
-        (200, {"active": True, "sub": "anybody"}, "calls a made-up token active", "URI"),
+        (200, {"active": True, "sub": "anybody"}, "accepts an invented token as active", "URI"),
         (200, {}, "'active' is missing", "URI"),
         (500, {}, "status 500", "URI"),
     ],

@@ -48,7 +48,7 @@ def test_a_hidden_object_is_audited_in_its_project(stranger: AsgiClient, warehou
     assert (row.object_type, row.object_id, row.project_id) == ("warehouse", str(warehouse.id), warehouse.project_id)
     assert (row.request_id, row.details) == ("trace-7", {"asked": f"GET {path}"})
     assert row.reason.startswith("Not allowed: get_metadata on this warehouse needs")
-    assert row.reason.endswith("answered as if it did not exist")
+    assert row.reason.endswith("answered as not found")
     assert row.user_agent.startswith("Agent/1 ")
     assert len(row.user_agent.encode()) <= 256
 

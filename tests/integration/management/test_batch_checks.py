@@ -179,7 +179,7 @@ def test_asking_about_somebody_else(admin: AsgiClient, reader: AsgiClient, lake:
     assert allowed(batch(admin, *checks)) == [True, False, True, True, False, False, True, True]
     refused = batch(reader, table(lake), checks[-1])
     assert refused.error() == (403, "ForbiddenException")
-    assert refused.message().startswith("checks[1]: Not allowed: what others may do to this table")
+    assert refused.message().startswith("checks[1]: Not allowed: asking what others may do on this table")
 
 
 def test_asking_about_oneself_by_name_is_asking_about_oneself(reader: AsgiClient, lake: Lake) -> None:
@@ -214,20 +214,26 @@ BAD_CHECKS: dict[str, tuple[Any, str]] = {
     "operation is a list": ({"operation": ["server"]}, "one member"),
     "unknown kind": ({"operation": {"generic-table": {}}}, "'generic-table' is not known: one of server"),
     "kind is no object": ({"operation": {"server": "create_project"}}, "checks[0].operation.server: an object"),
-    "no action": ({"operation": {"server": {}}}, "None is no action on a server: one of create_project"),
-    "unknown action": ({"operation": {"server": {"action": "fly"}}}, "'fly' is no action on a server"),
-    "another kind's action": ({"operation": {"table": {"action": "use", **W}}}, "'use' is no action on a table"),
-    "action is a number": ({"operation": {"server": {"action": 1}}}, "1 is no action"),
-    "action without a name": ({"operation": {"server": {"action": {"name": "x"}}}}, "None is no action"),
+    "no action": ({"operation": {"server": {}}}, "None is not a valid action on a server: one of create_project"),
+    "unknown action": ({"operation": {"server": {"action": "fly"}}}, "'fly' is not a valid action on a server"),
+    "another kind's action": (
+        {"operation": {"table": {"action": "use", **W}}},
+        "'use' is not a valid action on a table",
+    ),
+    "action is a number": ({"operation": {"server": {"action": 1}}}, "1 is not a valid action"),
+    "action without a name": ({"operation": {"server": {"action": {"name": "x"}}}}, "None is not a valid action"),
     "unknown member": ({"operation": {"server": {"action": "list_users", "id": 1}}}, "unknown member 'id'"),
     "unknown check member": ({"operation": {}, "who": 1}, "checks[0]: unknown member 'who'"),
-    "id is a number": ({"id": 1, "operation": {}}, "checks[0].id: 1 is no string"),
+    "id is a number": ({"id": 1, "operation": {}}, "checks[0].id: 1 is not a string"),
     "no warehouse": ({"operation": {"warehouse": {"action": "use"}}}, "warehouse-id is missing"),
     "warehouse is no id": (
         {"operation": {"warehouse": {"action": "use", "warehouse-id": "lake"}}},
-        "checks[0].operation.warehouse.warehouse-id: 'lake' is no id: a UUID is expected",
+        "checks[0].operation.warehouse.warehouse-id: 'lake' is not a valid id: a UUID is expected",
     ),
-    "warehouse is a number": ({"operation": {"warehouse": {"action": "use", "warehouse-id": 1}}}, "1 is no string"),
+    "warehouse is a number": (
+        {"operation": {"warehouse": {"action": "use", "warehouse-id": 1}}},
+        "1 must be a non-empty string",
+    ),
     "neither id nor path": (
         {"operation": {"namespace": {"action": "delete", **W}}},
         "either namespace-id or namespace",
@@ -236,9 +242,15 @@ BAD_CHECKS: dict[str, tuple[Any, str]] = {
         {"operation": {"namespace": {"action": "delete", **W, "namespace-id": str(uuid4()), "namespace": ["a"]}}},
         "either namespace-id or namespace",
     ),
-    "empty path": ({"operation": {"namespace": {"action": "delete", **W, "namespace": []}}}, "[] is no path"),
-    "path is text": ({"operation": {"namespace": {"action": "delete", **W, "namespace": "a.b"}}}, "'a.b' is no path"),
-    "path of numbers": ({"operation": {"namespace": {"action": "delete", **W, "namespace": [1]}}}, "[1] is no path"),
+    "empty path": ({"operation": {"namespace": {"action": "delete", **W, "namespace": []}}}, "[] is not a valid path"),
+    "path is text": (
+        {"operation": {"namespace": {"action": "delete", **W, "namespace": "a.b"}}},
+        "'a.b' is not a valid path",
+    ),
+    "path of numbers": (
+        {"operation": {"namespace": {"action": "delete", **W, "namespace": [1]}}},
+        "[1] is not a valid path",
+    ),
     "table without path": ({"operation": {"table": {"action": "drop", **W, "table": "t"}}}, "either table-id or"),
     "path without table": ({"operation": {"table": {"action": "drop", **W, "namespace": ["a"]}}}, "either table-id or"),
     "table and view": (
@@ -247,15 +259,15 @@ BAD_CHECKS: dict[str, tuple[Any, str]] = {
     ),
     "empty name": (
         {"operation": {"table": {"action": "drop", **W, "namespace": ["a"], "table": ""}}},
-        "no string with a character in it",
+        "must be a non-empty string",
     ),
     "identity is text": ({"identity": "oidc~a", "operation": {}}, "checks[0].identity: {"),
     "identity of both": ({"identity": {"user": "oidc~a", "role": str(uuid4())}, "operation": {}}, "identity: {"),
     "identity of neither": ({"identity": {"group": "a"}, "operation": {}}, "identity: {"),
-    "user is no id": ({"identity": {"user": "alice"}, "operation": {}}, "'alice' is no user id"),
-    "user with NUL": ({"identity": {"user": "oidc~a\u0000"}, "operation": {}}, "is no user id"),
-    "user is a number": ({"identity": {"user": 1}, "operation": {}}, "is no user id"),
-    "role is no id": ({"identity": {"role": "readers"}, "operation": {}}, "'readers' is no role id"),
+    "user is no id": ({"identity": {"user": "alice"}, "operation": {}}, "'alice' is not a valid user id"),
+    "user with NUL": ({"identity": {"user": "oidc~a\u0000"}, "operation": {}}, "is not a valid user id"),
+    "user is a number": ({"identity": {"user": 1}, "operation": {}}, "is not a valid user id"),
+    "role is no id": ({"identity": {"role": "readers"}, "operation": {}}, "'readers' is not a valid role id"),
 }
 
 
@@ -302,7 +314,7 @@ def test_the_older_form_for_one_check(admin: AsgiClient, reader: AsgiClient, lak
     assert admin.post(ONE, about).json() == {"allowed": True}
     refused = reader.post(ONE, about | {"identity": {"user": "oidc~admin"}})
     assert refused.error() == (403, "ForbiddenException")
-    assert refused.message().startswith("Not allowed: what others may do to this table")
+    assert refused.message().startswith("Not allowed: asking what others may do on this table")
     assert admin.post(ONE, {"operation": {"server": {"action": "fly"}}}).status == 400
     assert admin.post(ONE, {}).status == 400
 

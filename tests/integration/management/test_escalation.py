@@ -125,7 +125,7 @@ def test_a_table_is_not_renamed_into_ones_own_namespace_to_grant_rights_on_it(to
     with town.refusing("rename"):
         answer = rename(town, "common", "shared", "hers")
         assert answer.error() == FORBIDDEN
-        assert "somebody could grant rights on this table" in answer.message()
+        assert "principals who could grant privileges on this table" in answer.message()
         assert rename(town, "secret", "closed", "hers").status == 404
     ok(town.admin.create_view("report", within="shared"))
     with town.refusing("rename"):

@@ -82,7 +82,7 @@ def test_a_change_is_recorded_and_raises_the_epoch(admin: AsgiClient, warehouse:
         ({"writes": [{"privilege": "select"}]}, "writes[0].principal"),
         ({"writes": [{"privilege": "fly", "principal": {"user": "oidc~a"}}]}, "one of create, describe"),
         ({"deletes": [{"privilege": "admin", "principal": {"user": "oidc~a"}}]}, "deletes[0].privilege"),
-        ({"writes": [entry("a", "select")], "deletes": [entry("a", "select")]}, "both written and deleted"),
+        ({"writes": [entry("a", "select")], "deletes": [entry("a", "select")]}, "both granted and revoked"),
         ({"writes": [entry(str(number), "select") for number in range(101)]}, "at most 100"),
         ({"writes": "all"}, "writes"),
         ({"write": []}, "unknown member 'write'"),

@@ -95,7 +95,7 @@ def test_a_reopened_bootstrap_makes_one_more_administrator(admin: AsgiClient, cl
     row = AuditEntry.objects.get(action="reopenBootstrap")
     assert (row.actor, row.user_agent) == (SYSTEM, "lakewarden reopen-bootstrap")
     assert OutboxEvent.objects.filter(type="reopenBootstrap").count() == 1
-    assert reopen("--yes").output == "The server can be bootstrapped already; nothing was changed\n"
+    assert reopen("--yes").output == "The server can already be bootstrapped; nothing was changed\n"
 
     def bootstrap(name: str) -> int:
         return client.as_user(name).post("/management/v1/bootstrap", {"accept-terms-of-use": True}).status

@@ -95,7 +95,7 @@ def test_no_more_than_ten_are_told(lake: Lake) -> None:
         ("  ", "empty"),
         ("x" * 65, "at most 64"),
         ("a\u0000", "search"),
-        ("a\u0007", "no name has"),
+        ("a\u0007", "names cannot have"),
         (None, "search"),
         ([], "search"),
     ],

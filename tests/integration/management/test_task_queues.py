@@ -102,7 +102,7 @@ def test_the_queue_of_soft_deletions_has_an_old_name(admin: AsgiClient, warehous
 def test_no_queue_is_scheduled_by_hand(admin: AsgiClient, client: AsgiClient, warehouse: Warehouse) -> None:
     answer = admin.post(route(warehouse.id, "tabular_purge/schedule"), {"scheduled-for": "2030-01-01T00:00:00Z"})
     assert answer.error() == (400, "BadRequestException")
-    assert "not scheduled by hand" in answer.message()
+    assert "cannot be scheduled manually" in answer.message()
     assert client.as_user("stranger").post(route(warehouse.id, "tabular_purge/schedule"), {}).status == 404
 
 

@@ -215,7 +215,7 @@ def test_somebody_who_writes_all_the_time_makes_it_fail_and_not_run_for_ever(
         return removed
 
     monkeypatch.setattr(LocalStorage, "remove", remove)
-    with pytest.raises(StorageError, match="After 20 rounds something still lies at"):
+    with pytest.raises(StorageError, match="After 20 rounds something still remains at"):
         run(task)
 
 
@@ -306,7 +306,7 @@ def test_a_store_that_is_away_loses_no_purge(
     if is_empty:
         base.mkdir()
     task = ask(warehouse, sales / "orders")
-    with pytest.raises(StorageError, match="is it mounted" if is_empty else "is not there"):
+    with pytest.raises(StorageError, match="is it mounted" if is_empty else "does not exist"):
         run(task)
     assert told(admin, warehouse, task)["status"] == "SCHEDULED"
     assert ledger(task) == Tally()

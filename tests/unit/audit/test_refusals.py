@@ -123,6 +123,6 @@ def test_what_was_lost_is_an_entry_of_each_project_and_caller() -> None:
     ours, servers, eves = entries(Counter({("p", OVERFULL): 2, (None, OVERFULL): 3, ("p", "oidc~eve"): 4}), "decisions")
     assert (ours.object_type, ours.object_id, ours.project_id, ours.count) == ("project", "p", "p", 2)
     assert (servers.object_type, servers.project_id, servers.outcome) == ("server", None, "lost")
-    assert servers.reason.startswith("3 decisions came faster")
+    assert servers.reason.startswith("3 decisions arrived faster")
     assert (eves.actor, eves.project_id, eves.count) == ("oidc~eve", "p", 4)
-    assert eves.reason.startswith("4 different decisions of this caller came faster")
+    assert eves.reason.startswith("4 different decisions of this caller arrived faster")

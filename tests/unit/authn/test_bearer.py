@@ -74,7 +74,7 @@ def test_token_without_the_form_of_a_jwt_is_opaque(token: str, *, expected: bool
 
 @pytest.mark.parametrize("token", ["a b", "a=b", "=", "a\nb", "a\x00", "{}", "a,b", "\u00e9"])
 def test_token_with_characters_of_none_is_refused(token: str) -> None:
-    with pytest.raises(NotAuthorized, match="characters that no access token has"):
+    with pytest.raises(NotAuthorized, match="characters that access tokens cannot have"):
         is_opaque(token)
 
 

@@ -57,4 +57,4 @@ def test_a_refusal_is_noted_with_its_object(
         "p",
     )
     assert refused.reason.startswith("Not allowed: delete on this warehouse needs the privilege")
-    assert refused.reason.endswith("answered as if it did not exist") is hidden
+    assert refused.reason.endswith("answered as not found") is hidden

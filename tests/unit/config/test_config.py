@@ -61,7 +61,7 @@ def test_what_cannot_be_is_refused_by_its_name(name: str, value: str, words: str
 
 
 def test_a_setting_below_a_setting_is_refused() -> None:
-    with pytest.raises(ConfigError, match="goes below a setting"):
+    with pytest.raises(ConfigError, match="is inside a setting"):
         config.read({"LAKEWARDEN__MODE": "production", "LAKEWARDEN__MODE__X": "1"})
 
 

@@ -16,5 +16,5 @@ def test_origins_are_a_list() -> None:
     "value", ["a.example", "https://a.example/", "https://a.example/path", "null", "https://*.a b"]
 )
 def test_what_is_no_origin_is_refused(value: str) -> None:
-    with pytest.raises(ConfigError, match=f"{NAME}: .* is no origin"):
+    with pytest.raises(ConfigError, match=f"{NAME}: .* is not a valid origin"):
         read({NAME: value})

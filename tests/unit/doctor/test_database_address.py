@@ -28,9 +28,9 @@ def test_an_address_with_an_unencoded_password_shows_nothing_of_it(password: str
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ('FATAL:  password authentication failed for user "u"', "refuses the user or the password"),
-        ("fe_sendauth: no password supplied", "refuses the user or the password"),
-        ('FATAL:  role "u" does not exist', "refuses the user or the password"),
+        ('FATAL:  password authentication failed for user "u"', "rejects the user or the password"),
+        ("fe_sendauth: no password supplied", "rejects the user or the password"),
+        ('FATAL:  role "u" does not exist', "rejects the user or the password"),
         ('FATAL:  database "lake" does not exist', "does not exist on that server"),
         ("connection failed\n\tConnection refused", "cannot be reached: Connection refused"),
         ("", "cannot be reached: no reason is given"),

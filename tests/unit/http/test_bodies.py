@@ -74,7 +74,7 @@ def test_no_more_than_a_small_part_is_read_before_the_caller_is_known(headers: d
 
 def test_a_body_that_comes_too_slowly_is_given_up() -> None:
     body = incoming({b"content-length": b"100"}, part(b"x" * 60, more=True))
-    with pytest.raises(RequestTimedOut, match="Only 60 bytes of the request's body came"):
+    with pytest.raises(RequestTimedOut, match="Only 60 bytes of the request's body arrived"):
         read(body)
     assert body.is_late
 
@@ -82,7 +82,7 @@ def test_a_body_that_comes_too_slowly_is_given_up() -> None:
 def test_bodies_in_progress_share_the_memory() -> None:
     shares = Shares(8000, percent=75)
     assert shares.take("bob", 5000)
-    with pytest.raises(Unavailable, match="5000 bytes already, 0 of them are yours, and 3500 more"):
+    with pytest.raises(Unavailable, match="5000 bytes already, 0 of them for you, and 3500 more"):
         read(incoming({b"content-length": b"3500"}, part(b"x" * 3500)), shares)
     assert shares.taken == 5000
     assert len(read(incoming({b"content-length": b"2500"}, part(b"x" * 2500)), shares)) == 2500
@@ -93,7 +93,7 @@ def test_one_caller_cannot_take_all_the_memory() -> None:
     shares = Shares(8000, percent=75)
     memory = BodyMemory(shares, "alice")
     memory.grow(6000)
-    with pytest.raises(Unavailable, match="6000 of them are yours"):
+    with pytest.raises(Unavailable, match="6000 of them for you"):
         memory.grow(1)
     assert shares.take("bob", 2000)
     memory.release()

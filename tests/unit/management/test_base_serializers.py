@@ -40,7 +40,7 @@ def test_null_is_the_same_as_not_given() -> None:
 
 def test_a_member_that_is_not_served_may_say_nothing_only() -> None:
     assert Order.parse({"item-name": "a", "gift-wrap": False}).get("item_name") == "a"
-    with pytest.raises(BadRequest, match="'gift-wrap' is not served"):
+    with pytest.raises(BadRequest, match="'gift-wrap' is not supported"):
         Order.parse({"item-name": "a", "gift-wrap": True})
 
 

@@ -25,9 +25,9 @@ def test_a_policy_is_kept_sorted_and_chooses_for_new_tables(
     ("allowed", "default", "words"),
     [
         ([], None, "is empty"),
-        ([4], None, "4 is not known"),
-        ([-1, 2], None, "-1 is not known"),
-        ([1, 2], 3, r"none of the allowed ones \(1, 2\)"),
+        ([4], None, "4 is not a known version"),
+        ([-1, 2], None, "-1 is not a known version"),
+        ([1, 2], 3, r"not one of the allowed versions \(1, 2\)"),
     ],
 )
 def test_a_policy_that_contradicts_itself_is_refused(allowed: list[int], default: int | None, words: str) -> None:

@@ -129,14 +129,14 @@ def projects_of(principals: Iterable[PrincipalId]) -> set[str]:
 
 def _add(chain: Sequence[ObjectRef], entries: Sequence[tuple[str, str]], *, granted_by: PrincipalId) -> int:
     _, *between = (ref.id for ref in chain)
-    told = {
+    parameters = {
         "type": chain[-1].type.value,
         "id": chain[-1].id,
         "project": between[0] if between else None,
         "ancestors": between[:-1],
         "by": granted_by,
     }
-    return len(_change(_ADD, {**told, **_columns(entries)}))
+    return len(_change(_ADD, {**parameters, **_columns(entries)}))
 
 
 def _remove(ref: ObjectRef, entries: Sequence[tuple[str, str]]) -> int:

@@ -1,7 +1,7 @@
-"""Which objects lists show to somebody who does not see everything: those with a right of his on or in them.
+"""Which objects lists show to somebody who does not see everything: those with a right of theirs on or in them.
 
 Texts of sub-selects for the queries of models; one query filters a whole page, however many objects there are.
-`principals` are the caller and all roles that he has (`Authorizer.principals`).
+`principals` are the ids of the caller and of all their roles (`Authorizer.principals`).
 
 What lies in an object has ancestors that begin with the object's own path: one range of the index
 `authz_grant_within`. Its direct children are found by leaping from one to the next, so that a child with a million

@@ -73,7 +73,7 @@ class OpenFgaAuthorizer:
                 self._asked = None
 
     def _client(self, known: store.Standing | None) -> OpenFga:
-        """Kept for as long as the store is the one in use; a newer model in it is not asked, as we know ours."""
+        """Kept while its store is the one in use; this version asks its own model, not a newer one in the store."""
         with self._lock:
             if self._asked is None or known is None or not known.is_filled or known.store_id != self._asked[0]:
                 found = store.current(self._settings)

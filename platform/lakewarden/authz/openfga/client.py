@@ -77,11 +77,11 @@ class OpenFga:
 
         Raises Unavailable also when the server could not decide on one of them.
         """
-        told = {"tuple_keys": [each.plain() for each in context]}
+        tuples = {"tuple_keys": [each.plain() for each in context]}
         checks = [
             {
                 "tuple_key": {"user": user, "relation": relation, "object": target},
-                "contextual_tuples": told,
+                "contextual_tuples": tuples,
                 "correlation_id": relation,
             }
             for relation in relations
@@ -123,7 +123,7 @@ class OpenFga:
 
     def _lines(self, path: str, body: dict[str, Any]) -> Iterator[str]:
         with _asking():
-            # the SDK's own stream drops errors that come in the middle, and what is no result
+            # the SDK's own stream drops errors that come in the middle, and lines that are not results
             answer = self._client.rest_client.request(
                 "POST",
                 f"{self._url}{path}",
@@ -143,7 +143,7 @@ class OpenFga:
             answer.release_conn()
 
     def write(self, writes: Iterable[RelationTuple], deletes: Iterable[RelationTuple]) -> None:
-        """Make all of it so, or nothing: at most MOST_WRITTEN, each tuple once. What is so already is no error."""
+        """Make all of it so, or nothing: at most MOST_WRITTEN, each tuple once. What is already so is not an error."""
         body: dict[str, Any] = {"authorization_model_id": self._store.model_id}
         if added := [each.plain() for each in writes]:
             body["writes"] = {"tuple_keys": added, "on_duplicate": "ignore"}
@@ -216,7 +216,7 @@ def _asking() -> Iterator[None]:
 
 def _configuration(url: str, store: Store, token: str | None, timeout_s: float) -> ClientConfiguration:
     known = CredentialConfiguration(api_token=token)
-    # a caller who is told to come back is better served than one who waits for several attempts
+    # a caller who is tuples to come back is better served than one who waits for several attempts
     once: Any = RetryParams(max_retry=0)  # type: ignore[no-untyped-call]
     configuration = ClientConfiguration(
         api_url=url,
@@ -244,14 +244,14 @@ def _translated(error: Exception) -> Unavailable:
         logger.warning("OpenFGA: %s", error)
     else:
         away = isinstance(error, urllib3.exceptions.HTTPError | OSError)
-        reason = "it is not reachable" if away else "its answer is not understood"
+        reason = "it is not reachable" if away else "its answer could not be understood"
         logger.warning("OpenFGA: %s: %s", type(error).__name__, error)
     return unavailable(reason)
 
 
 def _text(found: object) -> str:
     if not isinstance(found, str):
-        raise TypeError(f"a text was expected, not {found!r}")
+        raise TypeError(f"a string was expected, not {found!r}")
     return found
 
 

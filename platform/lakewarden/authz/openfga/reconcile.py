@@ -151,14 +151,14 @@ def _repaired(
 def _wanted_now(connection: Connection, several: Sequence[RelationTuple]) -> set[RelationTuple]:
     """Those for which the ledger has a row."""
     entries = {each: Entry.of_tuple(each) for each in several}
-    told = [entry for entry in entries.values() if entry is not None]
+    known = [entry for entry in entries.values() if entry is not None]
     rows = connection.execute(
         _EXACT,
         {
-            "principals": [entry.principal_id for entry in told],
-            "relations": [entry.relation for entry in told],
-            "types": [entry.object_type for entry in told],
-            "ids": [entry.object_id for entry in told],
+            "principals": [entry.principal_id for entry in known],
+            "relations": [entry.relation for entry in known],
+            "types": [entry.object_type for entry in known],
+            "ids": [entry.object_id for entry in known],
         },
     ).fetchall()
     wanted = {each for row in rows if (each := Entry(*row).to_tuple()) is not None}

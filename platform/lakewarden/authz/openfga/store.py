@@ -75,7 +75,7 @@ def migrate(settings: OpenFgaConfig) -> list[str]:
         if not Grant.objects.exists() and not Membership.objects.exists():
             row.filled_at = timezone.now()
         row.save()
-        done.append(f"The store {row.name!r} was made in OpenFGA")
+        done.append(f"The store {row.name!r} was created in OpenFGA")
     client = _client(settings, row)
     if row.model_hash != model_hash() or not client.has_model(row.model_id):
         row.model_id, row.model_hash = client.write_model(authorization_model()), model_hash()
@@ -104,10 +104,10 @@ def _make(settings: OpenFgaConfig) -> str:
     found = client.find_store(settings.store)
     if found is None:
         return client.create_store(settings.store)
-    # one without a model was left by a `migrate` that was killed; any other has rights that are not ours
+    # one without a model was left by a `migrate` that was killed; any other has rights of another installation
     if OpenFga(settings, Store(found)).has_models():
         raise unavailable(
-            f"it has a store named {settings.store!r} that this database knows nothing of: set "
+            f"it has a store named {settings.store!r} that this database does not know: set "
             "LAKEWARDEN__OPENFGA__STORE to another name, or delete that store"
         )
     return found

@@ -22,7 +22,7 @@ LONGEST: Final = 200
 _EMPTY: Final = "%-"
 _HASHED: Final = "%sha256-"
 ANYBODY_IN: Final = "user:%member"
-"""Somebody who has nothing but the roles that a question gives him: so a role itself is asked about.
+"""A user who only has the roles that a question gives them; this is how a role itself is asked about.
 
 No encoded id looks like these three: behind its percent signs stand two hexadecimal digits.
 """
@@ -60,7 +60,7 @@ class Entry:
         kind = _KINDS.get(self.object_type)
         # a flag is everybody's, and nothing else is
         if kind is None or relation not in language.assignable(kind) or (self.principal_id == EVERYBODY) != is_flag:
-            logger.warning("the authorization model has no place for %s: it is left out", self)
+            logger.warning("the authorization model does not know %s: it is skipped", self)
             return None
         user = "user:*" if self.principal_id == EVERYBODY else user_of(self.principal_id)
         return RelationTuple(user, relation, object_of(ObjectRef(kind, self.object_id)))
@@ -112,7 +112,7 @@ def parents_of(chain: Sequence[ObjectRef]) -> list[RelationTuple]:
 
 
 def asked_as(principal: Principal) -> tuple[str, list[RelationTuple]]:
-    """The user to ask about, and the roles that he is told to have."""
+    """The user to ask about, and the contextual tuples of their roles."""
     roles: Iterable[str] = principal.roles
     if principal.id.startswith(ROLE_PREFIX):
         user, roles = ANYBODY_IN, [principal.id, *principal.roles]

@@ -1,0 +1,94 @@
+"""Messages, help texts and the OpenAPI documents are written in plain international English."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("platform", "tenants", "catalog", "management", "permissions", "console", "pipeline", "demo", "standalone")
+
+UNCLEAR = {
+    r"(?<![Tt]here )\bis no (?!longer\b|more\b)[a-z]": 'write "is not a valid …" or "does not exist"',
+    r"\bnone of (this|the|its)\b[^.]*'s\b": 'write "does not belong to …" or "was not issued by …"',
+    r"\b(he|him|his|himself)\b": 'write "they", "them", "their"',
+    r"\b(is|are|was) (ours|theirs)\b|\bnot ours\b|\ba? ?\w+ of ours\b": "say whose it is",
+    r"\bin so many words\b|\bto be had\b|\bsays it\b": "say what is meant",
+    r"\b(is|are) told\b|\btells? (how|the|a|which|what)\b": 'write "returns", "is returned" or "payload"',
+    r"\bwho [a-z]+ (there|it)\b": "say what may be the cause",
+}
+UNCLEAR_TO_API_USERS = UNCLEAR | {r"\bRaises [A-Z]": "name the HTTP status", r"\bWhat was set\b": "say what is read"}
+
+
+def faults(sentence: str, unclear: dict[str, str]) -> list[str]:
+    return [f"{sentence!r}: {remedy}" for phrase, remedy in unclear.items() if re.search(phrase, sentence)]
+
+
+def sentences(source: str) -> Iterator[str]:
+    """The texts of a module that are not docstrings: messages, help texts, descriptions."""
+    tree = ast.parse(source)
+    silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            silent.update(id(part) for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            yield node.value
+
+
+def descriptions(document: object) -> Iterator[str]:
+    """All summaries and descriptions of an OpenAPI document."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            if name in {"summary", "description"} and isinstance(value, str):
+                yield value
+            else:
+                yield from descriptions(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from descriptions(value)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_messages_of_the_source(room: str) -> None:
+    modules = [path for path in (ROOT / room).rglob("*.py") if "migrations" not in path.parts]
+    found = [
+        f"{path.relative_to(ROOT)}: {fault}"
+        for path in modules
+        for sentence in sentences(path.read_text(encoding="utf-8"))
+        for fault in faults(sentence, UNCLEAR)
+    ]
+    assert modules
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", ["catalog-api.yaml", "management-api.yaml"])
+def test_descriptions_of_the_apis(name: str) -> None:
+    document = yaml.safe_load((ROOT / "docs" / "reference" / name).read_text(encoding="utf-8"))
+    texts = set(descriptions(document))
+    assert len(texts) > 100
+    assert not [fault for text in texts for fault in faults(text, UNCLEAR_TO_API_USERS)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "'x' is no user id",
+        "Invalid pageToken: it is none of this server's",
+        "The user was deleted: nothing can be given to him",
+        "Port 80 is not ours to use",
+        "After 3 rounds something still lies at file:///a: who writes there?",
+        "How many of the latest attempts are told",
+        "The caller's own row. Raises Forbidden for a deleted user.",
+    ],
+)
+def test_unclear_sentences_are_found(sentence: str) -> None:
+    assert faults(sentence, UNCLEAR_TO_API_USERS)
+
+
+@pytest.mark.parametrize("sentence", ["The spec is no longer used", "Another process may be writing there"])
+def test_clear_sentences_pass(sentence: str) -> None:
+    assert not faults(sentence, UNCLEAR_TO_API_USERS)
