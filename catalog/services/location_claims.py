@@ -310,6 +310,6 @@ def of_files(
 
 
 _LOCK = 0x10C8
-_TAKEN = "Taken back: a table was created or registered there"
+_TAKEN = "Withdrawn: a table was created or registered there"
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"

@@ -96,7 +96,7 @@ def _check(reason: str | None, *, protected: bool) -> None:
         raise InvalidArgument(f"Invalid reason: {len(reason)} characters, at most {MAX_REASON_LENGTH} are allowed")
     for character in reason:
         if (character < " " and character != "\n") or character == "\x7f" or "\ud800" <= character <= "\udfff":
-            raise InvalidArgument(f"Invalid reason: it holds the character {character!r}, which cannot be stored")
+            raise InvalidArgument(f"Invalid reason: it contains the character {character!r}, which cannot be stored")
 
 
 def _shown(target: Namespace | Tabular) -> Protection:

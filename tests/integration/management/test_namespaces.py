@@ -116,7 +116,7 @@ def test_a_change_of_protection_is_recorded_once(lake: Lake, admin: AsgiClient) 
         ({"protected": "perhaps"}, "protected"),
         ({"protected": True, "reason": "x" * 1001}, "at most 1000"),
         ({"protected": True, "reason": "a\u0000"}, "reason"),
-        ({"protected": True, "reason": "a\u0007"}, "cannot be kept"),
+        ({"protected": True, "reason": "a\u0007"}, "cannot be stored"),
         ({"protected": False, "reason": "why"}, "only allowed with a protection"),
         ({"protected": True, "until": "tomorrow"}, "unknown member 'until'"),
     ],

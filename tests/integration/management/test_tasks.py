@@ -257,7 +257,10 @@ def test_control_is_recorded_and_done_to_all_or_none(lake: Lake) -> None:
         ({"action": {"action-type": "cancel"}, "task-ids": [MISSING] * 101}, "at most 100"),
         ({"action": {"action-type": "fly"}, "task-ids": [MISSING]}, "action"),
         ({"action": {"action-type": "run-at"}, "task-ids": [MISSING]}, "only allowed with the action-type run-at"),
-        ({"action": {"action-type": "stop", "scheduled-for": "2030-01-01T00:00:00Z"}, "task-ids": [MISSING]}, "goes"),
+        (
+            {"action": {"action-type": "stop", "scheduled-for": "2030-01-01T00:00:00Z"}, "task-ids": [MISSING]},
+            "only allowed with",
+        ),
         ({"action": {"action-type": "run-at", "scheduled-for": "soon"}, "task-ids": [MISSING]}, "scheduled-for"),
         (
             {"action": {"action-type": "run-at", "scheduled-for": "9999-01-01T00:00:00Z"}, "task-ids": [MISSING]},
