@@ -89,7 +89,7 @@ def asked(backend: str, one_thread: None, monkeypatch: pytest.MonkeyPatch) -> As
 
 
 @dataclass
-class OccupiedLocation:
+class Place:
     """Two namespaces of two tables; `one` of namespace `sales` is the only one that the stranger may read."""
 
     asked: Asked
@@ -113,10 +113,8 @@ class OccupiedLocation:
 
 
 @pytest.fixture
-def place(
-    asked: Asked, engine: AsgiClient, admin: AsgiClient, client: AsgiClient, warehouse: Warehouse
-) -> OccupiedLocation:
-    made = OccupiedLocation(asked, warehouse, engine, client.as_user("stranger"))
+def place(asked: Asked, engine: AsgiClient, admin: AsgiClient, client: AsgiClient, warehouse: Warehouse) -> Place:
+    made = Place(asked, warehouse, engine, client.as_user("stranger"))
     for namespace in ("sales", "archive"):
         assert engine.post(made.base, {"namespace": [namespace]}).status == 200
         for name in ("one", "two"):
@@ -160,18 +158,14 @@ def check(first: Asked, warm: Asked, *, backend: str, statements: int) -> None:
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_a_warm_request_asks_openfga_nothing_and_postgres_once(
-    place: OccupiedLocation, backend: str, name: str
-) -> None:
+def test_a_warm_request_asks_openfga_nothing_and_postgres_once(place: Place, backend: str, name: str) -> None:
     method, path, body, statements = ROUTES[name]
     first, warm = place.first_and_next(place.engine, method, path, body)
     check(first, warm, backend=backend, statements=statements)
 
 
 @pytest.mark.parametrize("name", FILTERED)
-def test_a_warm_request_of_somebody_who_sees_a_part_asks_openfga_nothing(
-    place: OccupiedLocation, backend: str, name: str
-) -> None:
+def test_a_warm_request_of_somebody_who_sees_a_part_asks_openfga_nothing(place: Place, backend: str, name: str) -> None:
     path, statements = FILTERED[name]
     first, warm = place.first_and_next(place.stranger, "GET", path)
     check(first, warm, backend=backend, statements=statements)

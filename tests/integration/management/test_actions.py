@@ -32,7 +32,7 @@ def make_role(name: str, project_id: str = DEFAULT_PROJECT_ID) -> Role:
 
 
 @dataclass(frozen=True)
-class OccupiedLocation:
+class Place:
     """The paths of one object of each kind."""
 
     warehouse: Warehouse
@@ -41,7 +41,7 @@ class OccupiedLocation:
 
 
 @pytest.fixture
-def place(engine: AsgiClient, warehouse: Warehouse) -> OccupiedLocation:
+def place(engine: AsgiClient, warehouse: Warehouse) -> Place:
     lake = Lake(engine, str(warehouse.id))
     assert lake.create_namespace("sales").status == 200
     assert lake.create_table("orders").status == 200
@@ -57,10 +57,10 @@ def place(engine: AsgiClient, warehouse: Warehouse) -> OccupiedLocation:
         "table": f"{within}/table/{Tabular.objects.get(kind='table').id}",
         "view": f"{within}/view/{Tabular.objects.get(kind='view').id}",
     }
-    return OccupiedLocation(warehouse, role, paths)
+    return Place(warehouse, role, paths)
 
 
-def asked(caller: AsgiClient, place: OccupiedLocation, kind: str, query: str = "") -> Answer:
+def asked(caller: AsgiClient, place: Place, kind: str, query: str = "") -> Answer:
     return caller.get(f"/management/v1/{place.paths[kind]}/actions{query}")
 
 
@@ -77,11 +77,11 @@ def all_of(kind: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["server", "project", "warehouse", "role"])
-def test_an_administrator_who_owns_everything_may_do_all(admin: AsgiClient, place: OccupiedLocation, kind: str) -> None:
+def test_an_administrator_who_owns_everything_may_do_all(admin: AsgiClient, place: Place, kind: str) -> None:
     assert names(asked(admin, place, kind)) == all_of(kind)
 
 
-def test_actions_are_those_of_what_is_held(client: AsgiClient, grant: Grant, place: OccupiedLocation) -> None:
+def test_actions_are_those_of_what_is_held(client: AsgiClient, grant: Grant, place: Place) -> None:
     grant("reader", "select")
     reader = client.as_user("reader")
     assert names(asked(reader, place, "table")) == ["get_metadata", "get_tasks", "include_in_list", "read_data"]
@@ -91,7 +91,7 @@ def test_actions_are_those_of_what_is_held(client: AsgiClient, grant: Grant, pla
     assert {"create_table", "create_view", "create_namespace"} <= set(names(asked(reader, place, "namespace")))
 
 
-def test_what_is_granted_and_revoked_counts_at_once(client: AsgiClient, grant: Grant, place: OccupiedLocation) -> None:
+def test_what_is_granted_and_revoked_counts_at_once(client: AsgiClient, grant: Grant, place: Place) -> None:
     grant("reader", "describe")
     reader = client.as_user("reader")
     assert "write_data" not in names(asked(reader, place, "table"))
@@ -99,16 +99,16 @@ def test_what_is_granted_and_revoked_counts_at_once(client: AsgiClient, grant: G
     assert "write_data" in names(asked(reader, place, "table"))
 
 
-def test_short_path_answers_as_the_long_one(admin: AsgiClient, place: OccupiedLocation) -> None:
+def test_short_path_answers_as_the_long_one(admin: AsgiClient, place: Place) -> None:
     assert admin.get("/management/server/actions").json() == admin.get("/management/v1/server/actions").json()
 
 
-def test_the_server_is_known_to_everybody(stranger: AsgiClient, place: OccupiedLocation) -> None:
+def test_the_server_is_known_to_everybody(stranger: AsgiClient, place: Place) -> None:
     assert names(asked(stranger, place, "server")) == []
 
 
 @pytest.mark.parametrize("kind", ["project", "role", "warehouse", *IN_WAREHOUSE])
-def test_a_hidden_object_answers_like_a_missing_one(stranger: AsgiClient, place: OccupiedLocation, kind: str) -> None:
+def test_a_hidden_object_answers_like_a_missing_one(stranger: AsgiClient, place: Place, kind: str) -> None:
     hidden = asked(stranger, place, kind)
     other = str(uuid4())
     headers = {"x-project-id": other} if kind == "project" else {}
@@ -120,43 +120,39 @@ def test_a_hidden_object_answers_like_a_missing_one(stranger: AsgiClient, place:
 
 @pytest.mark.parametrize("kind", ["warehouse", "role", *IN_WAREHOUSE])
 @pytest.mark.parametrize("strange", ["no-id", "%00", "..%2f..", "x" * 300, "%F0%9F%A6%86"])
-def test_what_is_no_id_is_missing(admin: AsgiClient, place: OccupiedLocation, kind: str, strange: str) -> None:
+def test_what_is_no_id_is_missing(admin: AsgiClient, place: Place, kind: str, strange: str) -> None:
     before, _, _ = place.paths[kind].rpartition("/")
     answer = admin.get(f"/management/v1/{before}/{strange}/actions")
     assert answer.error() == (404, f"NoSuch{kind.capitalize()}Exception")
 
 
 @pytest.mark.parametrize("kind", IN_WAREHOUSE)
-def test_an_object_of_another_warehouse_is_missing(admin: AsgiClient, place: OccupiedLocation, kind: str) -> None:
+def test_an_object_of_another_warehouse_is_missing(admin: AsgiClient, place: Place, kind: str) -> None:
     path = place.paths[kind].replace(str(place.warehouse.id), str(uuid4()))
     assert admin.get(f"/management/v1/{path}/actions").error() == (404, f"NoSuch{kind.capitalize()}Exception")
 
 
-def test_a_view_is_no_table(admin: AsgiClient, place: OccupiedLocation) -> None:
+def test_a_view_is_no_table(admin: AsgiClient, place: Place) -> None:
     path = place.paths["view"].replace("/view/", "/table/")
     assert admin.get(f"/management/v1/{path}/actions").error() == (404, "NoSuchTableException")
 
 
 @pytest.mark.parametrize("kind", ["warehouse", *IN_WAREHOUSE])
-def test_asking_about_somebody_else(admin: AsgiClient, grant: Grant, place: OccupiedLocation, kind: str) -> None:
+def test_asking_about_somebody_else(admin: AsgiClient, grant: Grant, place: Place, kind: str) -> None:
     grant("reader", "select")
     other = names(asked(admin, place, kind, "?principalUser=oidc~reader"))
     assert other == names(asked(AsgiClient(admin.headers).as_user("reader"), place, kind))
     assert names(asked(admin, place, kind, "?principalUser=oidc~nobody")) == []
 
 
-def test_a_deleted_user_holds_nothing(
-    admin: AsgiClient, client: AsgiClient, grant: Grant, place: OccupiedLocation
-) -> None:
+def test_a_deleted_user_holds_nothing(admin: AsgiClient, client: AsgiClient, grant: Grant, place: Place) -> None:
     assert client.as_user("leaver").get("/management/v1/whoami").status == 200
     assert admin.delete("/management/v1/user/oidc~leaver").status == 204
     grant("leaver", "select")
     assert names(asked(admin, place, "table", "?principalUser=oidc~leaver")) == []
 
 
-def test_asking_about_somebody_else_is_not_answered_from_what_the_caller_may(
-    admin: AsgiClient, place: OccupiedLocation
-) -> None:
+def test_asking_about_somebody_else_is_not_answered_from_what_the_caller_may(admin: AsgiClient, place: Place) -> None:
     asked(admin, place, "warehouse")
     assert names(asked(admin, place, "warehouse", "?principalUser=oidc~nobody")) == []
     assert names(asked(admin, place, "warehouse")) == all_of("warehouse")
@@ -164,7 +160,7 @@ def test_asking_about_somebody_else_is_not_answered_from_what_the_caller_may(
 
 @pytest.mark.parametrize("kind", ["server", "project", "role", "warehouse", *IN_WAREHOUSE])
 def test_asking_about_somebody_else_takes_the_right_to_read_grants(
-    client: AsgiClient, grant: Grant, place: OccupiedLocation, kind: str
+    client: AsgiClient, grant: Grant, place: Place, kind: str
 ) -> None:
     grant("modifier", "modify")
     ledger.give(
@@ -180,13 +176,11 @@ def test_asking_about_somebody_else_takes_the_right_to_read_grants(
     assert asked(modifier, place, kind, "?principalUser=oidc~modifier").status == 200
 
 
-def test_a_hidden_object_is_missing_for_questions_about_others_too(
-    stranger: AsgiClient, place: OccupiedLocation
-) -> None:
+def test_a_hidden_object_is_missing_for_questions_about_others_too(stranger: AsgiClient, place: Place) -> None:
     assert asked(stranger, place, "table", "?principalUser=oidc~admin").error() == (404, "NoSuchTableException")
 
 
-def test_asking_about_a_role(admin: AsgiClient, place: OccupiedLocation) -> None:
+def test_asking_about_a_role(admin: AsgiClient, place: Place) -> None:
     query = f"?principalRole={place.role.id}"
     assert names(asked(admin, place, "table", query)) == []
     ledger.give(
@@ -199,7 +193,7 @@ def test_asking_about_a_role(admin: AsgiClient, place: OccupiedLocation) -> None
     assert names(asked(admin, place, "server", query)) == []
 
 
-def test_members_of_a_role_hold_what_it_holds(client: AsgiClient, admin: AsgiClient, place: OccupiedLocation) -> None:
+def test_members_of_a_role_hold_what_it_holds(client: AsgiClient, admin: AsgiClient, place: Place) -> None:
     ledger.give(
         access.warehouse_chain(place.warehouse),
         [(place.role.principal, Privilege.SELECT)],
@@ -212,7 +206,7 @@ def test_members_of_a_role_hold_what_it_holds(client: AsgiClient, admin: AsgiCli
 
 
 @pytest.mark.parametrize("kind", ["project", "role", "warehouse", "table"])
-def test_a_role_of_another_project_is_missing(admin: AsgiClient, place: OccupiedLocation, kind: str) -> None:
+def test_a_role_of_another_project_is_missing(admin: AsgiClient, place: Place, kind: str) -> None:
     Project.objects.create(id="blue", name="Blue", name_key="blue")
     foreign = make_role("readers", "blue")
     told = [asked(admin, place, kind, f"?principalRole={identifier}") for identifier in (foreign.id, uuid4())]
@@ -235,14 +229,14 @@ def test_a_role_of_another_project_is_missing(admin: AsgiClient, place: Occupied
         "?principalUser=oidc~a&principalRole=0197f1c2-0000-7000-8000-000000000000",
     ],
 )
-def test_a_principal_that_is_none_is_refused(admin: AsgiClient, place: OccupiedLocation, query: str) -> None:
+def test_a_principal_that_is_none_is_refused(admin: AsgiClient, place: Place, query: str) -> None:
     for kind in ("server", "role", "table"):
         answer = asked(admin, place, kind, query)
         assert answer.error() == (400, "BadRequestException")
         assert "principal" in answer.message()
 
 
-def test_questions_change_nothing(admin: AsgiClient, place: OccupiedLocation) -> None:
+def test_questions_change_nothing(admin: AsgiClient, place: Place) -> None:
     before = AuditEntry.objects.filter(outcome="done").count()
     for kind in place.paths:
         asked(admin, place, kind, "?principalUser=oidc~alice")

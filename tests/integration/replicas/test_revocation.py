@@ -24,7 +24,7 @@ _TABLE = "orders"
 
 
 @dataclass(frozen=True)
-class OccupiedLocation:
+class Place:
     """`grants` is where rights on the object are changed; with `privilege` one may ask `reads`."""
 
     grants: str
@@ -52,27 +52,23 @@ def _is_no(answer: Answer) -> bool:
     return answer.status in {403, 404}
 
 
-def places(lake: Lake) -> list[OccupiedLocation]:
+def places(lake: Lake) -> list[Place]:
     """A table, the namespace that it is in, and the warehouse."""
     sales = lake.add_namespace("sales")
     table_id = lake.add_table("sales", _TABLE)
     table, tables, namespaces = lake.tables("sales", _TABLE), lake.tables("sales"), lake.path("namespaces")
     return [
-        OccupiedLocation(
-            f"{lake.managed}/table/{table_id}/grants", "select", (("GET", table), ("HEAD", table), ("GET", tables))
-        ),
-        OccupiedLocation(
+        Place(f"{lake.managed}/table/{table_id}/grants", "select", (("GET", table), ("HEAD", table), ("GET", tables))),
+        Place(
             f"{lake.managed}/namespace/{sales}/grants",
             "describe",
             (("GET", tables), ("GET", table), ("HEAD", table), ("GET", f"{namespaces}/sales")),
         ),
-        OccupiedLocation(
-            f"{lake.managed}/grants", "describe", (("GET", lake.config), ("GET", namespaces), ("GET", table))
-        ),
+        Place(f"{lake.managed}/grants", "describe", (("GET", lake.config), ("GET", namespaces), ("GET", table))),
     ]
 
 
-async def once(pair: Pair, place: OccupiedLocation, *, granter: Replica, revoker: Replica, tally: Tally) -> None:
+async def once(pair: Pair, place: Place, *, granter: Replica, revoker: Replica, tally: Tally) -> None:
     """Everybody is granted the right through one server, and loses it through the other."""
     entries = [person.entry(place.privilege) for person in pair.people]
     asked = [
