@@ -47,7 +47,9 @@ class Coalescer:
             self._running = None
 
     async def _answer(self, batch: Sequence[tuple[Key, asyncio.Future[Row | None]]]) -> None:
-        columns = [list(column) for column in zip(*(key for key, _ in batch), strict=True)]
+        # requests for the same are one question, and share one row
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(key for key, _ in batch), start=1)}
+        columns = [list(column) for column in zip(*numbers, strict=True)]
         try:
             rows = await self._fetch(columns)
         except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
@@ -58,9 +60,9 @@ class Coalescer:
                     answer.set_exception(error)
             return
         found = {row[0]: row[1:] for row in rows}
-        for number, (_, answer) in enumerate(batch, start=1):
+        for key, answer in batch:
             if not answer.done():  # its request may have gone away meanwhile
-                answer.set_result(found.get(number))
+                answer.set_result(found.get(numbers[key]))
 
     async def _fetch(self, columns: list[list[object]]) -> list[Row]:
         try:

@@ -35,6 +35,21 @@ def test_requests_of_one_moment_share_a_query() -> None:
     assert asked == [[["a", "missing", "b"], [1, 1, 1]]]
 
 
+def test_requests_for_the_same_are_one_question() -> None:
+    asked: list[list[list[object]]] = []
+
+    async def query(columns: list[list[object]]) -> list[Row]:
+        asked.append(columns)
+        return [(number, f"row of {key}") for number, key in enumerate(columns[0], start=1)]
+
+    async def ask() -> list[Row | None]:
+        under_test = coalescer(query)
+        return await asyncio.gather(*(under_test.find((key,)) for key in ("b", "a", "b", "a", "a")))
+
+    assert asyncio.run(ask()) == [(f"row of {key}",) for key in "babaa"]
+    assert asked == [[["b", "a"]]]
+
+
 def test_who_comes_while_a_query_runs_is_answered_by_a_later_one() -> None:
     running = asyncio.Event()
     asked: list[object] = []
