@@ -109,7 +109,7 @@ CATALOG: dict[str, list[Case]] = {
     f"HEAD {_V}": [Case()],
     f"POST {_V}": [Case(_COMMIT)],
     f"DELETE {_V}": [Case()],
-    f"POST {_N}/register-view": [Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=400)],
+    f"POST {_N}/register-view": [Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=409)],
     "POST /catalog/v1/{prefix}/views/rename": [_rename("view")],
     "POST /catalog/v1/{prefix}/transactions/commit": [_transaction(namespace=["{namespace}"], name="{table}")],
     "GET /catalog/v1/config": [Case(query="warehouse={lake}"), Case(query="warehouse={project}/{lake}")],

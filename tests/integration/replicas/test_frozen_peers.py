@@ -338,4 +338,4 @@ def test_a_worker_gives_up_with_an_exit_code_when_it_was_told_to(scene: Scene, t
         finally:
             scene.proxy.speak()
     assert code == 1, log.read_text()
-    assert "gives up" in log.read_text()
+    assert "the worker stops" in log.read_text()

@@ -118,6 +118,7 @@ def test_commands_run_in_order_with_their_settings(data_dir: Path) -> None:
     assert settings == {
         "LAKEWARDEN__MODE": "development",
         "LAKEWARDEN__SERVER__HOST": "127.0.0.1",
+        "LAKEWARDEN__SERVER__PROCESSES": "1",
         "LAKEWARDEN__SERVER__PORT": base.rpartition(":")[2],
         "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer,
         "LAKEWARDEN__OPENID__OIDC__AUDIENCE": "lakewarden",
