@@ -100,9 +100,9 @@ def ensure_unprotected(warehouse: Warehouse) -> None:
         why = f" ({kept['reason']})" if kept["reason"] else ""
         since = kept["at"].replace("+00:00", "Z")  # as the answers write it
         raise Protected(
-            f"The warehouse {warehouse.name!r} has been protected since {since} by {kept['by']}{why}: "
-            "remove the protection first "
-            f"by POST /management/v1/warehouse/{warehouse.id}/protection"
+            f"The warehouse {warehouse.name!r} is protected from deletion by {kept['by']} since {since}{why}. "
+            f'Remove the protection first: POST {{"protected": false}} to '
+            f"/management/v1/warehouse/{warehouse.id}/protection"
         )
 
 

@@ -235,7 +235,7 @@ def test_a_protected_warehouse_is_not_deleted_until_that_is_lifted(
     assert refused.error() == (409, "ProtectedException")
     assert told["protected-at"] in refused.message()
     assert told["protected-at"].endswith("Z")
-    assert "by oidc~admin (audited)" in refused.message()
+    assert f"by oidc~admin since {told['protected-at']} (audited)" in refused.message()
     lifted = change("protection", {"protected": False}).json()
     assert lifted["protected"] is False
     assert set(lifted) == {"protected", "updated-at"}
