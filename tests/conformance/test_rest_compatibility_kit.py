@@ -50,8 +50,8 @@ def made_by_us() -> set[Path]:
 def fixed_places() -> Iterator[None]:
     """Nothing lies where the kit puts tables; after the run, nothing that it made is left."""
     before = made_by_us()
-    for place in FIXED_PLACES:
-        assert place not in before, f"{place} is in the kit's way, perhaps from a run that was killed: remove it"
+    in_the_way = sorted(map(str, before & set(FIXED_PLACES)))
+    assert not in_the_way, f"In the kit's way, perhaps from a run that was killed; remove them: {' '.join(in_the_way)}"
     yield
     for folder in made_by_us() - before:
         shutil.rmtree(folder)
