@@ -12,6 +12,7 @@ from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.services import metrics, tables, tabulars
+from catalog.services.deletion import drop_tabular
 from catalog.services.deletion.drop import DropOptions
 from catalog.services.pointer import load
 from catalog.services.tables import CommitTable, CreateTable
@@ -74,7 +75,8 @@ class TableEndpoint(CatalogMutation):
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         options = drop_options(request)
         action = TableAction.FORCE_DROP if options.force else TableAction.DROP
-        tabulars.drop(access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), action), options)
+        granted = access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), action)
+        drop_tabular.drop(granted, options)
         return no_content()
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:

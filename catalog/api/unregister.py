@@ -7,7 +7,8 @@ from catalog.api.idempotent_replay import CatalogMutation
 from catalog.api.rendering import COMMIT_SUFFIX
 from catalog.documents import unpacked
 from catalog.identifiers import TabularIdentifier
-from catalog.services import tables, tabulars
+from catalog.services import tables
+from catalog.services.deletion import drop_tabular
 from lakewarden.authz.actions import TableAction, WarehouseAction
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes
@@ -20,7 +21,7 @@ class UnregisterTableEndpoint(CatalogMutation):
         granted = access.table(
             request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.FORCE_DROP
         )
-        last = tabulars.unregister(granted)
+        last = drop_tabular.unregister(granted)
         return _last_state(last.tabular.metadata_location, last.metadata)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:

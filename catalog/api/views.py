@@ -10,6 +10,7 @@ from catalog.api.wire_types import RegisterView, Rename
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Tabular
 from catalog.services import tabulars, views
+from catalog.services.deletion import drop_tabular
 from catalog.services.pointer import load
 from catalog.services.views import CommitView, CreateView
 from lakewarden.authz.actions import NamespaceAction, ViewAction
@@ -55,7 +56,8 @@ class ViewEndpoint(CatalogMutation):
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         options = drop_options(request)
         action = ViewAction.FORCE_DROP if options.force else ViewAction.DROP
-        tabulars.drop(access.view(request.context, TabularIdentifier.parse(prefix, namespace, view), action), options)
+        granted = access.view(request.context, TabularIdentifier.parse(prefix, namespace, view), action)
+        drop_tabular.drop(granted, options)
         return no_content()
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:

@@ -1,9 +1,8 @@
-"""What tables and views have in common: their row, their name, their end. Their pointer is in `pointer`."""
+"""What tables and views have in common: their row and their name. Their pointer: `pointer`; their end: `deletion`."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -12,14 +11,13 @@ from django.utils import timezone
 
 from catalog.access import namespace_chain, tabular_chain
 from catalog.documents import pack
-from catalog.models import Namespace, Tabular, occupied_locations
+from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
-from catalog.services import limits, location_claims, locations, metadata_files, pointer
-from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
+from catalog.services import limits, location_claims, locations, metadata_files
+from catalog.services.deletion.drop_tabular import remove
 from catalog.services.location_claims import Claim, FileClaim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
-from catalog.services.protection import ensure_unprotected
 from lakewarden import quotas
 from lakewarden.authz.actions import NamespaceAction, ObjectType
 from lakewarden.authz.interface import Granted
@@ -31,8 +29,6 @@ from lakewarden.errors import AlreadyExists, Forbidden, InternalError, NoSuchNam
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
-from lakewarden.tasks import purge
-from lakewarden.tasks.scope import Entity, Scope
 from tenants import access
 from tenants.models import Warehouse
 from tenants.services import user_removal
@@ -122,7 +118,7 @@ def add(creation: Creation) -> Stored:
     try:
         with changing():
             hold_place(target)  # what its owner is granted says where it lies
-            if creation.replacing is not None and _remove(creation.replacing)[0]:
+            if creation.replacing is not None and remove(creation.replacing)[0]:
                 # this key's outcome is the new table: it is what a repeated request asks for
                 once = dataclasses.replace(context, idempotency=None)
                 payload = {"purge": False, "replaced-by": str(tabular.id)}
@@ -264,81 +260,6 @@ def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespa
 
 def _rename_refused(before: str, target: Namespace, name: str, *, found: str) -> AlreadyExists:
     return AlreadyExists(f"Cannot rename {before} to {target}.{name}. {found.capitalize()} already exists")
-
-
-def drop(granted: Granted[Tabular], options: DropOptions) -> None:
-    """Take the table or view out of the catalog: for good, or in a warehouse of soft deletion for a while.
-
-    The removal of its files is queued with it, or comes with its expiry. Raises Protected (not with `force`), and the
-    kind's own 404 when it is gone meanwhile.
-    """
-    tabular = granted.target
-    with changing():
-        if is_soft := options.is_soft(tabular.namespace.warehouse):
-            payload = _set_aside(granted, options)
-        else:
-            removed, places = _remove(tabular, force=options.force)
-            if not removed:
-                raise gone(tabular)
-            if options.with_files:
-                _request_purges(tabular, places, not_before=options.purge_not_before())
-            payload = {"purge": options.with_files, "force": options.force}
-        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **payload)
-        if not is_soft:  # what is granted on one that can be restored stays
-            ledger.forget_object(granted.ref)
-
-
-def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, object]:
-    """Free the name and keep everything else until the time has passed; returns what is told of it."""
-    tabular, namespace = granted.target, granted.target.namespace
-    pointer.lock_row(tabular)  # before its document, as a commit does
-    ensure_unprotected(tabular)
-    dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
-    if not Tabular.objects.filter(id=tabular.id).exists():
-        raise gone(tabular)
-    by = granted.context.caller.id
-    deletion = begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
-    Tabular.objects.filter(id=tabular.id).update(deleted_at=deletion.deleted_at, deletion=deletion)
-    return payload_of(deletion)
-
-
-def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: datetime | None) -> None:
-    warehouse, path = tabular.namespace.warehouse, tabular.namespace.path
-    for location in locations.outermost(places):
-        purge.request(
-            warehouse.storage_profile,
-            location,
-            scope=Scope(warehouse.project_id, warehouse.id),
-            entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
-            not_before=not_before,
-            within=locations.folder_that_stays(warehouse, tabular.namespace, location),
-        )
-
-
-def unregister(granted: Granted[Tabular]) -> Stored:
-    """Take it out of the catalog with its files left as they are; returns its last state.
-
-    Commits that come later, or wait for it now, find nothing to change. Raises the kind's own 404 when it is gone.
-    """
-    tabular = granted.target
-    with changing():
-        pointer.lock_row(tabular)
-        last = pointer.load(granted)
-        _remove(tabular)
-        record_change(f"unregister{tabular.kind.capitalize()}", last.tabular, granted.context)
-        ledger.forget_object(granted.ref)
-    return last
-
-
-def _remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
-    """Whether it was there, and all its places. Raises Protected: with the row locked, as somebody may protect it."""
-    pointer.lock_row(tabular)  # before its document, as a commit does
-    if not force:
-        ensure_unprotected(tabular)
-    owned_by = ledger.owners_of([str(tabular.id)])
-    places = [each.location for each in occupied_locations.release([tabular.id], owned_by=owned_by)]
-    removed, _ = Tabular.objects.filter(id=tabular.id).delete()
-    return removed > 0, places
 
 
 def listed(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[ListedTabular], str | None]:

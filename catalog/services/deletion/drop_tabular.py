@@ -1,0 +1,90 @@
+"""Takes a table or view out of the catalog: for good, so that it can be restored, or leaving its files as they are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from catalog.models import Tabular, occupied_locations
+from catalog.services import locations, pointer
+from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
+from catalog.services.pointer import Stored, gone, record_change
+from catalog.services.protection import ensure_unprotected
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.db_transaction import changing
+from lakewarden.tasks import purge
+from lakewarden.tasks.scope import Entity, Scope
+
+
+def drop(granted: Granted[Tabular], options: DropOptions) -> None:
+    """Take the table or view out of the catalog: for good, or in a warehouse of soft deletion for a while.
+
+    The removal of its files is queued with it, or comes with its expiry. Raises Protected (not with `force`), and the
+    kind's own 404 when it is gone meanwhile.
+    """
+    tabular = granted.target
+    with changing():
+        if is_soft := options.is_soft(tabular.namespace.warehouse):
+            payload = _set_aside(granted, options)
+        else:
+            removed, places = remove(tabular, force=options.force)
+            if not removed:
+                raise gone(tabular)
+            if options.with_files:
+                _request_purges(tabular, places, not_before=options.purge_not_before())
+            payload = {"purge": options.with_files, "force": options.force}
+        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **payload)
+        if not is_soft:  # what is granted on one that can be restored stays
+            ledger.forget_object(granted.ref)
+
+
+def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, object]:
+    """Free the name and keep everything else until the time has passed; returns what is told of it."""
+    tabular, namespace = granted.target, granted.target.namespace
+    pointer.lock_row(tabular)  # before its document, as a commit does
+    ensure_unprotected(tabular)
+    dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
+    if not Tabular.objects.filter(id=tabular.id).exists():
+        raise gone(tabular)
+    by = granted.context.caller.id
+    deletion = begin(dropped, namespace.warehouse, by=by, with_files=options.with_files)
+    Tabular.objects.filter(id=tabular.id).update(deleted_at=deletion.deleted_at, deletion=deletion)
+    return payload_of(deletion)
+
+
+def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: datetime | None) -> None:
+    warehouse, path = tabular.namespace.warehouse, tabular.namespace.path
+    for location in locations.outermost(places):
+        purge.request(
+            warehouse.storage_profile,
+            location,
+            scope=Scope(warehouse.project_id, warehouse.id),
+            entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
+            not_before=not_before,
+            within=locations.folder_that_stays(warehouse, tabular.namespace, location),
+        )
+
+
+def unregister(granted: Granted[Tabular]) -> Stored:
+    """Take it out of the catalog with its files left as they are; returns its last state.
+
+    Commits that come later, or wait for it now, find nothing to change. Raises the kind's own 404 when it is gone.
+    """
+    tabular = granted.target
+    with changing():
+        pointer.lock_row(tabular)
+        last = pointer.load(granted)
+        remove(tabular)
+        record_change(f"unregister{tabular.kind.capitalize()}", last.tabular, granted.context)
+        ledger.forget_object(granted.ref)
+    return last
+
+
+def remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
+    """Whether it was there, and all its places. Raises Protected: with the row locked, as somebody may protect it."""
+    pointer.lock_row(tabular)  # before its document, as a commit does
+    if not force:
+        ensure_unprotected(tabular)
+    owned_by = ledger.owners_of([str(tabular.id)])
+    places = [each.location for each in occupied_locations.release([tabular.id], owned_by=owned_by)]
+    removed, _ = Tabular.objects.filter(id=tabular.id).delete()
+    return removed > 0, places
