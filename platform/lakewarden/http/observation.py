@@ -52,15 +52,21 @@ def template(method: str, route: str) -> str:
 def _observe(request: HttpRequest, response: HttpResponse, route: str) -> None:
     context: RequestContext | None = request.META.get(CONTEXT)
     if context is not None:
-        if context.trail.project_id is not None:
-            warehouse = UUID(context.trail.warehouse_id) if context.trail.warehouse_id else None
-            COUNTS.add(route, response.status_code, project_id=context.trail.project_id, warehouse_id=warehouse)
-        if decision_buffer.are_recorded():
-            _note_allowed(context)
+        note_call(context, route, response.status_code)
     if isinstance(response, RenderedError) and config.current().audit.decisions != "none":
         refusal = _refusal(request, response, context, route)
         if refusal is not None:
             PENDING.add(refusal)
+
+
+def note_call(context: RequestContext, route: str, status: int) -> None:
+    """Count a call of a caller who is known, and note what it was allowed."""
+    trail = context.trail
+    if trail.project_id is not None:
+        warehouse = UUID(trail.warehouse_id) if trail.warehouse_id else None
+        COUNTS.add(route, status, project_id=trail.project_id, warehouse_id=warehouse)
+    if decision_buffer.are_recorded():
+        _note_allowed(context)
 
 
 def _note_allowed(context: RequestContext) -> None:

@@ -2,22 +2,20 @@
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
-from threading import Lock
 from typing import Self, TypeVar
 from uuid import UUID
 
-import msgspec
 from django.http import HttpRequest
 
 from lakewarden import backends, config
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.context import Caller, PrincipalId, RequestContext
-from lakewarden.errors import BadRequest, PayloadTooLarge
+from lakewarden.errors import BadRequest
 from lakewarden.http.bridge import MEMORY
 from lakewarden.http.codings import unpacked
+from lakewarden.http.json_bodies import decode
 from lakewarden.ids import new_id_text
-from lakewarden.memory import UNCOUNTED, hold
 
 T = TypeVar("T")
 
@@ -26,9 +24,6 @@ CONTEXT = "lakewarden.context"
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:\[\]-]+/[A-Za-z0-9._~/-]*")
-_PLAIN_PART = 5  # of the values that a body may hold, a plain one may hold this part: each is looked at by Python
-_PER_VALUE = 100  # bytes that a small value takes at most when it is decoded
-_DECODING = Lock()
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -63,31 +58,8 @@ class ApiRequest:
         )
 
     def decode(self, shape: type[T], *, may_be_large: bool = False) -> T:
-        """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong.
-
-        Decoding holds up all other threads: only bodies that hold whole documents may be large (PayloadTooLarge), and
-        such ones are decoded one after another.
-        """
-        settings, size = config.current().server, len(self.body)
-        most = settings.max_plain_body_bytes
-        if size > most and not may_be_large:
-            raise PayloadTooLarge(f"The request body has {size} bytes; this route accepts at most {most}")
-        values, most = 1 + self.body.count(b","), settings.max_body_values // (1 if may_be_large else _PLAIN_PART)
-        if values > most:
-            raise PayloadTooLarge(
-                f"The request body contains {values} values, by its commas; this route accepts at most {most} "
-                "(server.max_body_values)"
-            )
-        hold("body", size + _PER_VALUE * values)
-        try:
-            with nullcontext() if size < UNCOUNTED else _DECODING:
-                return msgspec.json.decode(self.body or b"null", type=shape)
-        except msgspec.ValidationError as error:
-            raise BadRequest(f"Invalid request body: {error}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BadRequest(f"Malformed JSON in the request body: {error}") from None
-        except RecursionError:
-            raise BadRequest("Malformed JSON in the request body: it is nested too deeply") from None
+        """The JSON body as `shape`; raises as `json_bodies.decode`."""
+        return decode(self.body, shape, may_be_large=may_be_large)
 
     def flag(self, name: str) -> bool | None:
         """A boolean of the query, or None when it is absent; raises BadRequest for anything but true and false."""
@@ -112,22 +84,30 @@ def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
     """Raises NotAuthorized, or Unavailable when the identity provider cannot be asked."""
     source = request.META.get("REMOTE_ADDR", "")
     principal = backends.authenticator().authenticate(request.headers.get("authorization"), source=source)
+    context = context_of(principal, request.headers.get, identifier)
+    request.META[CONTEXT] = context
+    return context
+
+
+def context_of(principal: VerifiedToken, header: Callable[[str], str | None], identifier: str) -> RequestContext:
+    """What a request of `principal` carries; `header` finds one by its lower-case name.
+
+    Raises BadRequest for an assumed role that is not the id of one.
+    """
     caller = Caller(
         id=PrincipalId(principal.id),
         name=principal.name,
         email=principal.email,
         kind=principal.kind,
         token_roles=principal.token_roles,
-        assumed_role=assumed_role(request.headers.get("x-assume-role")),
+        assumed_role=assumed_role(header("x-assume-role")),
     )
-    context = RequestContext(
+    return RequestContext(
         caller=caller,
         request_id=identifier,
-        user_agent=request.headers.get("user-agent", ""),
-        project_id=request.headers.get("x-project-id") or request.headers.get("x-project-ident"),
+        user_agent=header("user-agent") or "",
+        project_id=header("x-project-id") or header("x-project-ident"),
     )
-    request.META[CONTEXT] = context
-    return context
 
 
 def assumed_role(header: str | None) -> str | None:
