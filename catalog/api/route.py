@@ -1,12 +1,12 @@
 """One row of the catalog's route table: everything that is served at a path is said there, and derived from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 
-from catalog.api.hot.call import HotRead
+from catalog.api.hot.call import Hot
 from lakewarden.http.endpoint import Endpoint
 
 
@@ -14,12 +14,12 @@ from lakewarden.http.endpoint import Endpoint
 class Route:
     """`template` is the Iceberg document's; `settings` are given to the endpoint when it is made.
 
-    `hot` answers what it can before Django is asked.
+    `hot` answer what they can before Django is asked.
     """
 
     template: str
     endpoint: type[Endpoint]
-    hot: HotRead | None = None
+    hot: Sequence[Hot] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def pattern(self) -> URLPattern:

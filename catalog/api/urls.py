@@ -28,18 +28,18 @@ _TABLE = _NAMESPACE + "/tables/{table}"
 _VIEW = _NAMESPACE + "/views/{view}"
 
 WAREHOUSE_ROUTES = (
-    Route("/v1/{prefix}/namespaces", NamespacesEndpoint, hot=lists.NAMESPACES),
-    Route(_NAMESPACE, NamespaceEndpoint, hot=namespaces.NAMESPACE),
+    Route("/v1/{prefix}/namespaces", NamespacesEndpoint, hot=[lists.NAMESPACES]),
+    Route(_NAMESPACE, NamespaceEndpoint, hot=[namespaces.NAMESPACE]),
     Route(_NAMESPACE + "/properties", NamespacePropertiesEndpoint),
-    Route(_NAMESPACE + "/tables", TablesEndpoint, hot=lists.TABLES),
-    Route(_TABLE, TableEndpoint, hot=tabulars.TABLE),
+    Route(_NAMESPACE + "/tables", TablesEndpoint, hot=[lists.TABLES]),
+    Route(_TABLE, TableEndpoint, hot=[tabulars.TABLE]),
     Route(_TABLE + "/credentials", TableCredentialsEndpoint),
     Route(_TABLE + "/metrics", TableMetricsEndpoint),
     Route(_TABLE + "/unregister", UnregisterTableEndpoint),
     Route(_NAMESPACE + "/register", RegisterTableEndpoint),
     Route("/v1/{prefix}/tables/rename", RenameTableEndpoint),
     Route(_NAMESPACE + "/views", ViewsEndpoint),
-    Route(_VIEW, ViewEndpoint, hot=tabulars.VIEW),
+    Route(_VIEW, ViewEndpoint, hot=[tabulars.VIEW]),
     Route(_NAMESPACE + "/register-view", RegisterViewEndpoint),
     Route("/v1/{prefix}/views/rename", RenameViewEndpoint),
     Route("/v1/{prefix}/transactions/commit", TransactionEndpoint),
@@ -49,12 +49,12 @@ WAREHOUSE_ROUTES = (
 CAPABILITIES = [capability for route in WAREHOUSE_ROUTES for capability in route.capabilities]
 
 ROUTES = (
-    Route("/v1/config", ConfigEndpoint, hot=reads_config(CAPABILITIES), settings={"capabilities": CAPABILITIES}),
+    Route("/v1/config", ConfigEndpoint, hot=[reads_config(CAPABILITIES)], settings={"capabilities": CAPABILITIES}),
     Route("/v1/oauth/tokens", TokenEndpoint),
     *WAREHOUSE_ROUTES,
 )
 
 urlpatterns = [path("v1/", include(document.routes)), *(route.pattern() for route in ROUTES)]
 
-HOT_ROUTES = [dispatch({_MOUNT + route.template: route.hot for route in ROUTES if route.hot is not None})]
+HOT_ROUTES = [dispatch({_MOUNT + route.template: route.hot for route in ROUTES if route.hot})]
 """What is answered before Django is asked, where it can be."""

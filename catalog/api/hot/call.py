@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -10,6 +10,7 @@ import psycopg
 from lakewarden.audit import decision_buffer
 from lakewarden.audit.decision_buffer import DECISIONS, Group
 from lakewarden.audit.entries import MAX_USER_AGENT
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authz.actions import Action, ObjectType
 from lakewarden.authz.authorize import deciding
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
@@ -20,6 +21,33 @@ from lakewarden.hot.coalescer import Coalescer, Key, Row
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.postgres.bounded import SILENCE
 from lakewarden.usage.call_counter import COUNTS
+
+T = TypeVar("T")
+
+
+class KnownCaller(NamedTuple):
+    """Somebody whose token was verified before; `key` is what decides what they may do."""
+
+    token: VerifiedToken
+    key: CallerKey
+
+
+Handler = Callable[[HotRequest, KnownCaller, Key], Awaitable[Answer | None]]
+"""Answers a request of a known caller that has met its route; None for what is Django's.
+
+The key holds the route's variables as the database compares them.
+"""
+
+
+class Hot(Protocol):
+    """What may be answered before Django is asked, at a route."""
+
+    @property
+    def methods(self) -> frozenset[str]: ...
+
+    def handler(self, label: str) -> Handler:
+        """For a route; `label` is its template, with the method."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +68,12 @@ class HotRead:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", ((self.noted or self.action).value, self.object_type.value))
+
+    def handler(self, label: str) -> Handler:
+        def handle(request: HotRequest, caller: KnownCaller, key: Key) -> Awaitable[Answer | None]:
+            return self.answer(HotCall(request, caller.key, key, self, label))
+
+        return handle
 
 
 class HotCall(NamedTuple):
@@ -88,9 +122,14 @@ def _note_allowed(call: HotCall, found: Found, answer: Answer) -> None:
 
 
 async def find(coalescer: Coalescer, key: Key) -> Row | None:
-    """The key's row. Raises Unavailable when the database is silent; None when Django should try."""
+    """The key's row; raises as `asked`."""
+    return await asked(coalescer.find(key))
+
+
+async def asked(look_up: Awaitable[T | None]) -> T | None:
+    """What it finds. Raises Unavailable when the database is silent; None when Django should try."""
     try:
-        return await coalescer.find(key)
+        return await look_up
     except SILENCE as error:
         raise Unavailable("The database does not answer. Try again shortly") from error  # Django would wait once more
     except (psycopg.Error, ValueError):

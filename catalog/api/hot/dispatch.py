@@ -1,17 +1,17 @@
-"""Finds the hot read that a request is for: its route is matched once, its caller authenticated once."""
+"""Finds the hot handler that a request is for: its route is matched once, its caller authenticated once."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
 from uuid import UUID
 
-from catalog.api.hot.call import HotCall, HotRead
+from catalog.api.hot.call import Handler, Hot, KnownCaller
 from catalog.identifiers import SEPARATOR
 from catalog.models.namespace import path_key
 from lakewarden import backends
-from lakewarden.context import CallerKey, PrincipalId
+from lakewarden.context import PrincipalId
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Key
 from lakewarden.hot.routes import Answer, HotRequest, HotRoute
@@ -29,24 +29,26 @@ _PARTS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
 
 
 class _Match(NamedTuple):
-    read: HotRead
-    labels: Mapping[str, str]
+    handlers: Mapping[str, Handler]
     key: Key
 
 
-def dispatch(reads: Mapping[str, HotRead]) -> HotRoute:
-    """Answers what the reads, by their full path templates, can answer."""
+def dispatch(hot: Mapping[str, Sequence[Hot]]) -> HotRoute:
+    """Answers what those of each full path template can answer."""
     routes = [
-        (_pattern(template), read, {method: f"{method} {template}" for method in read.methods})
-        for template, read in reads.items()
+        (
+            _pattern(template),
+            {method: each.handler(f"{method} {template}") for each in served for method in each.methods},
+        )
+        for template, served in hot.items()
     ]
 
     def match(path: bytes) -> _Match | None:
-        for pattern, read, labels in routes:
+        for pattern, handlers in routes:
             found = pattern.fullmatch(path)
             if found is not None:
                 key = _key(found.groupdict())
-                return None if key is None else _Match(read, labels, key)
+                return None if key is None else _Match(handlers, key)
         return None
 
     remembered = lru_cache(_REMEMBERED)(match)
@@ -54,13 +56,11 @@ def dispatch(reads: Mapping[str, HotRead]) -> HotRoute:
     async def route(request: HotRequest) -> Answer | None:
         path = request.path
         matched = (remembered if len(path) <= _LONGEST_REMEMBERED else match)(path)
-        if matched is None or request.method not in matched.labels:
+        handle = matched.handlers.get(request.method) if matched is not None else None
+        if matched is None or handle is None:
             return None
         caller = _caller(request)
-        if caller is None:
-            return None
-        read, labels, key = matched
-        return await read.answer(HotCall(request, caller, key, read, labels[request.method]))
+        return None if caller is None else await handle(request, caller, matched.key)
 
     return route
 
@@ -84,7 +84,7 @@ def _key(parts: Mapping[str, bytes]) -> Key | None:
         return None
 
 
-def _caller(request: HotRequest) -> CallerKey | None:
+def _caller(request: HotRequest) -> KnownCaller | None:
     """The caller, when their token has been verified before."""
     authorization = request.headers.get(b"authorization")
     if authorization is None:
@@ -94,4 +94,4 @@ def _caller(request: HotRequest) -> CallerKey | None:
         assumed = assumed_role(request.header("x-assume-role"))
     except LakewardenError:
         return None
-    return (PrincipalId(known.id), known.token_roles, assumed) if known else None
+    return KnownCaller(known, (PrincipalId(known.id), known.token_roles, assumed)) if known else None

@@ -8,16 +8,17 @@ import pytest
 from django.urls import resolve
 
 from catalog.api.hot import dispatch as dispatching
-from catalog.api.hot.call import HotCall, HotRead
+from catalog.api.hot.call import HotCall, HotRead, KnownCaller
 from catalog.api.hot.dispatch import dispatch
 from catalog.api.urls import ROUTES
+from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authz.actions import ObjectType, TableAction
-from lakewarden.context import CallerKey, PrincipalId
+from lakewarden.context import PrincipalId
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.http.observation import template
 
 ID = "01234567-89ab-cdef-0123-456789abcdef"
-HOT = {f"/catalog{route.template}": route.hot for route in ROUTES if route.hot is not None}
+HOT = {f"/catalog{route.template}": route.hot for route in ROUTES if route.hot}
 
 
 class Seen:
@@ -27,7 +28,7 @@ class Seen:
         self.look_ups = 0
         self.calls: list[HotCall] = []
         read = HotRead(self.answer, TableAction.GET_METADATA, ObjectType.TABLE)
-        self.route = dispatch(dict.fromkeys(HOT, read))
+        self.route = dispatch({path: [read] for path in HOT})
         monkeypatch.setattr(dispatching, "_caller", self._caller)
 
     async def answer(self, call: HotCall) -> Answer | None:
@@ -40,9 +41,10 @@ class Seen:
         asyncio.run(self.route(HotRequest(method, "http", path.encode("latin-1"), b"", {})))  # type: ignore[arg-type]
         return self.calls[0] if self.calls else None
 
-    def _caller(self, _: Any) -> CallerKey:
+    def _caller(self, _: Any) -> KnownCaller:
         self.look_ups += 1
-        return PrincipalId("oidc~alice"), (), None
+        token = VerifiedToken("oidc~alice", None, None, "human", "https://issuer.test", 0.0)
+        return KnownCaller(token, (PrincipalId(token.id), (), None))
 
 
 @pytest.fixture
