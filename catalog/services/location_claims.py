@@ -29,9 +29,9 @@ class Claim:
     """`location` (in its normal form) shall be that of an object in the namespace whose `lineage` is given.
 
     `by` is the caller, `uuid` that of the metadata, `existing` the object that lies elsewhere now (at `before`) or is
-    replaced. A `generated` place is below the namespace's own, and nobody can know it before. One that `brings_files`
-    may take what was released: as a new object of its own namespace, or from one (None: from the warehouse itself) in
-    which the caller `may_take_from`.
+    replaced. A generated place is directly in the namespace's own `folder`, and nobody can know it before. One that
+    `brings_files` may take what was released: as a new object of its own namespace, or from one (None: from the
+    warehouse itself) in which the caller `may_take_from`.
     """
 
     warehouse: Warehouse
@@ -41,7 +41,7 @@ class Claim:
     uuid: UUID | None = None
     existing: UUID | None = None
     before: str | None = None
-    generated: bool = False
+    folder: str | None = None
     brings_files: bool = False
     may_take_from: Callable[[UUID | None], bool] = lambda _: False
     _is_staged: bool = field(default=False, init=False)
@@ -60,7 +60,8 @@ class Claim:
         Raises AlreadyExists for a place that is another's, InvalidArgument for one that is not empty, Unavailable
         while files there are being removed, or when the storage cannot say.
         """
-        if self.generated:
+        if self.folder is not None:
+            self._check_folder(self.folder)
             return
         found = self._found()
         self._is_staged = any(each.owner == self.uuid and self._is_mine(each) for each in found)
@@ -75,9 +76,10 @@ class Claim:
         What was released there is `identifier`'s from now on. Raises as `check`, and CommitFailed when the staged
         creation has lost its place meanwhile.
         """
+        if self.folder is not None:
+            return  # nobody else can know it, and the folder is free as long as the namespace is there
         self.hold()
-        if not self.generated:
-            waiting_purges.withdraw(self.location, reason=_TAKEN)
+        waiting_purges.withdraw(self.location, reason=_TAKEN)
         found = self._found()
         self._judge(found, is_waiting_blocked=True)
         if self._is_staged and not any(each.owner == self.uuid and self._is_mine(each) for each in found):
@@ -87,18 +89,29 @@ class Claim:
     def hold(self) -> None:
         """Keep others from taking chosen places in the warehouse until the transaction ends.
 
-        Generated ones cannot meet each other and share the lock; a staged one is reserved, and meets nobody.
+        A staged one is reserved, meets nobody, and shares the lock.
         """
         key = zlib.crc32(self.warehouse.id.bytes)
         fetch(_SHARED if self.is_shared else _EXCLUSIVE, [_LOCK, key - (1 << 31)])
 
     @property
     def is_shared(self) -> bool:
-        return self.generated or self._is_staged
+        return self._is_staged
 
     @property
     def namespace_id(self) -> UUID:
         return self.lineage[-1]
+
+    def _check_folder(self, folder: str) -> None:
+        """Look once whether the folder of the namespace lies in anybody's place; raises as `take`.
+
+        Once it is free it stays free: as long as the namespace is there, no claim around its folder is granted.
+        """
+        if self.namespace_id not in _FREE_FOLDERS:
+            self._judge(self._found(), is_waiting_blocked=True)
+            if len(_FREE_FOLDERS) >= _MOST_FOLDERS:
+                _FREE_FOLDERS.clear()
+            _FREE_FOLDERS[self.namespace_id] = folder
 
     def _found(self) -> list[OccupiedLocation]:
         return occupied_locations.overlapping(self.warehouse.id, self.location, but=self.existing)
@@ -289,7 +302,7 @@ def in_namespace(namespace: Namespace, location: str, *, context: RequestContext
         location=location,
         lineage=namespace.lineage,
         by=context.caller.id,
-        generated=generated,
+        folder=namespace.properties["location"] if generated else None,
         may_take_from=partial(may_modify, context, namespace.warehouse),
     )
 
@@ -309,6 +322,13 @@ def of_files(
     )
 
 
+def free_folder(namespace_id: UUID) -> str | None:
+    """The folder of a namespace, if this process has seen that generated places in it are nobody else's."""
+    return _FREE_FOLDERS.get(namespace_id)
+
+
+_FREE_FOLDERS: dict[UUID, str] = {}
+_MOST_FOLDERS = 100_000
 _LOCK = 0x10C8
 _TAKEN = "Withdrawn: a table was created or registered there"
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"

@@ -53,8 +53,9 @@ def create(
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
     assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
-    rows = Namespace.everything.filter(warehouse_id=warehouse.id)
-    quotas.ensure_room("namespaces_in_warehouse", rows, within=str(warehouse.id))
+    if not quotas.take_room("namespaces_in_warehouse", within=str(warehouse.id)):
+        rows = Namespace.everything.filter(warehouse_id=warehouse.id)
+        quotas.ensure_room("namespaces_in_warehouse", rows, within=str(warehouse.id))
     identifier = new_id()
     given = properties.get("location")
     location = locations.inside(warehouse, given) if given else f"{warehouse.location}/{identifier}"

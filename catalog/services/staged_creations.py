@@ -20,7 +20,7 @@ _AT_ONCE = 1000
 def reserve(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
     """Raises as `Claim.check`, Conflict when the caller has as many open as one may have in a namespace."""
     claim.check()
-    if claim.generated:  # nobody else can know the place
+    if claim.folder is not None:  # nobody else can know the place
         _insert(namespace, claim, uuid)
         return
     with changing():

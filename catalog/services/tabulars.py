@@ -52,10 +52,12 @@ def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
 
 def ensure_room(namespace: Namespace) -> None:
     """Raises QuotaExceeded when no further table or view may be in the namespace, or in its warehouse."""
-    rows = Tabular.objects.filter(namespace_id=namespace.id)
-    quotas.ensure_room("tables_in_namespace", rows, within=str(namespace.id))
-    rows = Tabular.objects.filter(warehouse_id=namespace.warehouse_id)
-    quotas.ensure_room("tables_in_warehouse", rows, within=str(namespace.warehouse_id))
+    if not quotas.take_room("tables_in_namespace", within=str(namespace.id)):
+        rows = Tabular.objects.filter(namespace_id=namespace.id)
+        quotas.ensure_room("tables_in_namespace", rows, within=str(namespace.id))
+    if not quotas.take_room("tables_in_warehouse", within=str(namespace.warehouse_id)):
+        rows = Tabular.objects.filter(warehouse_id=namespace.warehouse_id)
+        quotas.ensure_room("tables_in_warehouse", rows, within=str(namespace.warehouse_id))
 
 
 def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> AlreadyExists:

@@ -49,6 +49,12 @@ def ensure_room(quota: str, existing: QuerySet[Any], *, within: str, adding: int
         _rooms[key] = _Room((limit - there - adding) // PARTS, time.monotonic() + GOOD_FOR_S)
 
 
+def take_room(quota: str, *, within: str) -> bool:
+    """Whether there is room for one more as far as is known without counting; it is taken then."""
+    limit: int = getattr(config.current().quotas, quota)
+    return not limit or _take((quota, within, limit), 1)
+
+
 def _take(key: tuple[str, str, int], adding: int) -> bool:
     with _lock:
         room = _rooms.get(key)

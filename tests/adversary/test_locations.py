@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from catalog.models import Tabular
 from lakewarden.tasks.purge import purge_location
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake, set_properties
@@ -337,3 +338,15 @@ def test_places_that_are_empty_by_now_are_free(lake: Lake, base: Path) -> None:
     lake.create_namespace("other")
     shutil.rmtree(folder(place))
     assert lake.create_table("again", location=place).status == 200
+
+
+def test_a_namespace_in_the_location_of_a_table_of_an_older_release_takes_no_new_one(lake: Lake, base: Path) -> None:
+    """Nobody's mistake: older releases let them overlap. What is created there would be purged with that table."""
+    assert lake.create_namespace("inner", properties={"location": f"file://{base}/old/inner"}).status == 200
+    assert lake.create_table("outer").status == 200
+    Tabular.objects.filter(name="outer").update(location=f"file://{base}/old")
+
+    assert lake.create_table("new", within="inner").status == 409
+
+    Tabular.objects.filter(name="outer").update(location=f"file://{base}/apart")
+    assert lake.create_table("new", within="inner").status == 200
