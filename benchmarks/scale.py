@@ -17,6 +17,7 @@ import psycopg
 
 from benchmarks.machine.processes import cpu_ns, stat_of
 from lakewarden.prepared_statements import Parameters
+from lakewarden.storage.places import around, range_below
 from standalone.postgres import EmbeddedPostgres
 
 WAREHOUSE = uuid.UUID(int=1)
@@ -74,7 +75,7 @@ def _migrate(url: str) -> None:
 
 
 def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Parameters]]]:
-    from catalog.models import tabular  # noqa: PLC0415 needs the app registry
+    from catalog.models import occupied_locations, tabular  # noqa: PLC0415 needs the app registry
     from catalog.services import hot_queries  # noqa: PLC0415 as above
 
     def place(number: int) -> tuple[str, str]:
@@ -95,13 +96,13 @@ def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Parameters]]]:
             lambda number: [uuid.UUID(_md5(place(number)[1]))],
         ),
         "overlap of a new location": (
-            tabular._OVERLAP,  # noqa: SLF001 as above
+            occupied_locations._OVERLAPPING,  # noqa: SLF001 as above
             lambda number: {
                 "in": WAREHOUSE,
                 "but": None,
-                "at": ["file:///w", f"file:///w/x{number}"],
-                "from": f"file:///w/x{number}/",
-                "to": f"file:///w/x{number}0",
+                "at": around(f"file:///w/x{number}"),
+                "most": occupied_locations.MOST_FOUND,
+                **range_below(f"file:///w/x{number}"),
             },
         ),
     }

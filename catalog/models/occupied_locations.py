@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from catalog.models.tabular import around
 from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import execute, fetch
+from lakewarden.storage.places import around, range_below
 from lakewarden.tasks import waiting_purges
 
 MOST_FOUND = 100
@@ -52,8 +52,7 @@ class Released(NamedTuple):
 
 def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[OccupiedLocation]:
     """What lies at, in or around `location`, except the present place of the object `but`; at most so many of each."""
-    below = {"from": location + "/", "to": location + chr(ord("/") + 1)}
-    parameters = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **below}
+    parameters = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **range_below(location)}
     return [OccupiedLocation(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, parameters)]
 
 
@@ -101,7 +100,7 @@ def forget(warehouse_id: UUID, locations: Sequence[str]) -> None:
 
 def forget_purged(owner: UUID, location: str) -> None:
     """Nothing is left at or below `location`, which `owner` had released."""
-    execute(_FORGET_PURGED, {"owner": owner, "at": location, "from": location + "/", "to": location + "0"})
+    execute(_FORGET_PURGED, {"owner": owner, "at": location, **range_below(location)})
 
 
 class Expired(NamedTuple):
@@ -121,13 +120,7 @@ def end_staged(warehouse_id: UUID, location: str, *, is_empty: bool) -> None:
 
 def foreign_to_purge(location: str, owner: UUID | None) -> str | None:
     """What a purge of `location` would destroy that is not `owner`'s, in words; None: nothing."""
-    parameters = {
-        "owner": owner,
-        "at": location,
-        "around": around(location),
-        "from": location + "/",
-        "to": location + "0",
-    }
+    parameters = {"owner": owner, "at": location, "around": around(location), **range_below(location)}
     rows = fetch(_FOREIGN, parameters)
     return f"the {rows[0][0]} at {rows[0][1]}" if rows else None
 

@@ -20,12 +20,6 @@ LARGE = 2 * 1024 * 1024
 """Bytes of a document, not packed: a longer one is fetched on its own."""
 
 
-def around(location: str) -> list[str]:
-    """`location` and every folder that it lies in."""
-    parts = location.split("/")
-    return ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
-
-
 class ListedTabular(NamedTuple):
     """What lists tell of a table or view."""
 
@@ -90,11 +84,6 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         parameters = [after.uuid, after.location, after.metadata_location, before.id, before.version]
         stored = [document.content, document.crc, document.length]
         return bool(fetch(_MOVE, [*parameters, *stored]))
-
-    def has_overlap(self, warehouse_id: UUID, location: str, *, but: UUID | None) -> bool:
-        """Whether one other than `but` lies at, in or around `location`; dropped ones that can be restored count."""
-        below = {"from": location + "/", "to": location + chr(ord("/") + 1)}
-        return bool(fetch(_OVERLAP, {"in": warehouse_id, "but": but, "at": around(location), **below}))
 
     def kind_of(self, namespace_id: UUID, name_key: str) -> str | None:
         """Whether a table or a view has the name; None when it is free."""
@@ -208,14 +197,6 @@ _WITH_DOCUMENT = f"""
     from tabular t join tabular_document d on d.tabular_id = t.id
     where t.id = %s and t.deleted_at is null
 """  # noqa: S608 names of our own columns
-# two selects, as each has an index of its own: an `or` of both reads the whole warehouse
-_OVERLAP = """
-    select 1 from tabular where warehouse_id = %(in)s and id is distinct from %(but)s::uuid and location = any(%(at)s)
-    union all
-    select 1 from tabular
-    where warehouse_id = %(in)s and id is distinct from %(but)s::uuid and location ~>=~ %(from)s and location ~<~ %(to)s
-    limit 1
-"""
 _KIND = "select kind from tabular where namespace_id = %s and name_key = %s and deleted_at is null"
 _ADD = """
     with added as (

@@ -18,6 +18,7 @@ from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId, RequestContext
 from lakewarden.errors import AlreadyExists, CommitFailed, Unavailable
 from lakewarden.prepared_statements import fetch
+from lakewarden.storage.places import is_at_or_in, is_in
 from lakewarden.tasks import waiting_purges
 from tenants import access
 from tenants.access import warehouse_chain
@@ -133,7 +134,7 @@ class Claim:
         if self.before is None:
             return False
         owned = [self.before, *(each.location for each in found if self._is_earlier(each))]
-        return any(f"{self.location}/".startswith(f"{each}/") for each in owned)
+        return any(is_at_or_in(self.location, each) for each in owned)
 
     def _is_earlier(self, found: OccupiedLocation) -> bool:
         return found.kind is Kind.EARLIER and found.owner == self.existing
@@ -144,7 +145,7 @@ class Claim:
             if each.kind is Kind.RELEASED:
                 may_take = self.brings_files and self._may_take(each.namespace)
                 # of one inside the claimed place it is seen with the whole
-                is_inside = not self.brings_files and f"{each.location}/".startswith(f"{self.location}/")
+                is_inside = not self.brings_files and is_at_or_in(each.location, self.location)
                 if is_inside or (not may_take and locations.is_empty(self.warehouse, each.location)):
                     self._empty.add(each.location)
             elif each.kind is Kind.NAMESPACE and self.brings_files:
@@ -189,7 +190,7 @@ class Claim:
             case Kind.RELEASED:
                 return each.location not in self._empty and not self._comes_back(each, found)
             case Kind.NAMESPACE:
-                return f"{each.location}/".startswith(f"{self.location}/")
+                return is_at_or_in(each.location, self.location)
         return False
 
     def _comes_back(self, released: OccupiedLocation, found: Sequence[OccupiedLocation]) -> bool:
@@ -270,7 +271,7 @@ class NamespaceClaim(Claim):
         """What was released below it, or is being removed there, is not touched by it."""
         gone = {Kind.RELEASED, Kind.PURGE, Kind.WAITING}
         found = Claim._found(self)  # noqa: SLF001 a class with slots cannot say super()
-        return [each for each in found if each.kind not in gone or not each.location.startswith(f"{self.location}/")]
+        return [each for each in found if each.kind not in gone or not is_in(each.location, self.location)]
 
     def _is_mine(self, found: OccupiedLocation) -> bool:  # noqa: ARG002
         return False

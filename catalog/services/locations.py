@@ -1,6 +1,5 @@
 """How locations are written, and what lies at them; whose they are is decided in `location_claims`."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
@@ -8,11 +7,10 @@ from catalog.models import Namespace
 from lakewarden import backends
 from lakewarden.errors import InvalidArgument, Unavailable
 from lakewarden.storage.interface import OutOfReach, Storage, StorageError
-from lakewarden.storage.profiles import SCHEME, local_path
+from lakewarden.storage.places import is_in
 from tenants.models import Warehouse
 
 MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
-MAX_NAME_BYTES = 255  # of a folder
 
 
 def default_location(namespace: Namespace, tabular_id: UUID) -> str:
@@ -22,32 +20,33 @@ def default_location(namespace: Namespace, tabular_id: UUID) -> str:
 
 def inside(warehouse: Warehouse, location: str) -> str:
     """`location` in its normal form; raises InvalidArgument when it is not inside the warehouse, or cannot be."""
+    profile = warehouse.profile
     try:
-        normal = SCHEME + local_path(location).rstrip("/")
+        normal = profile.normal(location)
     except StorageError as error:
         raise InvalidArgument(f"Invalid location: {error}; the warehouse is at {warehouse.location}") from error
-    if "//" in normal.removeprefix(SCHEME) or "/./" in normal + "/":
+    if "//" in normal.partition("://")[2] or "/./" in normal + "/":
         raise InvalidArgument(f"Invalid location {location!r}: it contains '//' or '/./'")
-    _check_length(normal)
-    if not normal.startswith(warehouse.location + "/"):
+    _check_length(normal, longest_name=profile.LONGEST_NAME)
+    if not is_in(normal, warehouse.location):
         raise InvalidArgument(f"Invalid location {location!r}: it is not inside the warehouse at {warehouse.location}")
     return normal
 
 
-def lies_in(location: str, place: str) -> bool:
-    """Whether `place` is below `location` (in its normal form)."""
+def lies_in(warehouse: Warehouse, location: str, place: str) -> bool:
+    """Whether `location`, in any spelling, is below `place` (in its normal form)."""
     try:
-        return (SCHEME + local_path(place)).startswith(location + "/")
+        return is_in(warehouse.profile.normal(location), place)
     except StorageError:
         return False
 
 
-def _check_length(location: str) -> None:
+def _check_length(location: str, *, longest_name: int) -> None:
     if len(location.encode()) > MAX_LOCATION_BYTES:
         raise InvalidArgument(f"Invalid location {location[:80]!r}…: it is longer than {MAX_LOCATION_BYTES} bytes")
     longest = max(location.split("/"), key=lambda part: len(part.encode()))
-    if len(longest.encode()) > MAX_NAME_BYTES:
-        raise InvalidArgument(f"Invalid location: {longest[:80]!r}… in it is longer than {MAX_NAME_BYTES} bytes")
+    if len(longest.encode()) > longest_name:
+        raise InvalidArgument(f"Invalid location: {longest[:80]!r}… in it is longer than {longest_name} bytes")
 
 
 def is_empty(warehouse: Warehouse, location: str, *, since: datetime | None = None) -> bool:
@@ -77,16 +76,10 @@ def ensure_empty(warehouse: Warehouse, location: str) -> None:
         raise InvalidArgument(f"The location {location} is not empty: a new table needs a location of its own")
 
 
-def outermost(places: Iterable[str]) -> list[str]:
-    """Those that lie in no other of them."""
-    found = set(places)
-    return sorted(each for each in found if not any(each.startswith(f"{other}/") for other in found))
-
-
 def folder_that_stays(warehouse: Warehouse, namespace: Namespace, location: str) -> str:
     """Up to where a purge of `location` removes folders that are empty then: its namespace's, else the warehouse's."""
-    own = SCHEME + local_path(namespace.properties["location"]).rstrip("/")
-    return own if location.startswith(own + "/") else warehouse.location
+    own = warehouse.profile.normal(namespace.properties["location"])
+    return own if is_in(location, own) else warehouse.location
 
 
 def storage_of(warehouse: Warehouse) -> Storage:

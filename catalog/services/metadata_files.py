@@ -37,7 +37,7 @@ def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int,
     if codec not in {"none", "gzip"}:
         raise InvalidArgument(f"Invalid write.metadata.compression-codec {codec!r}: none or gzip is expected")
     suffix = ".gz.metadata.json" if codec == "gzip" else ".metadata.json"
-    target = f"{_folder(location, properties)}/{version:05d}-{new_id()}{suffix}"
+    target = f"{_folder(warehouse, location, properties)}/{version:05d}-{new_id()}{suffix}"
     content = igzip.compress(metadata, 1) if codec == "gzip" else metadata
     try:
         storage_of(warehouse).write_new(target, content)
@@ -50,9 +50,9 @@ def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int,
     return target
 
 
-def _folder(location: str, properties: Mapping[str, str]) -> str:
+def _folder(warehouse: Warehouse, location: str, properties: Mapping[str, str]) -> str:
     asked = properties.get("write.metadata.path", "").rstrip("/")
-    if asked and not lies_in(location, asked):
+    if asked and not lies_in(warehouse, asked, location):
         raise InvalidArgument(f"Invalid write.metadata.path {asked!r}: it is not inside the location {location}")
     return asked or f"{location}/metadata"
 

@@ -171,7 +171,8 @@ def _take(claim: Claim, tabular: Tabular) -> None:
 
 def _own(files: Sequence[str], tabular: Tabular) -> list[str]:
     """Those inside the table's location: the log of a registered table may name files that are not its own."""
-    return [file for file in files if locations.lies_in(tabular.location, file)]
+    warehouse = tabular.namespace.warehouse
+    return [file for file in files if locations.lies_in(warehouse, file, tabular.location)]
 
 
 def _write(base: Stored, new: NewMetadata) -> str:

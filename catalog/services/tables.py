@@ -87,7 +87,7 @@ def _first_metadata(
         body, uuid=str(identifier), location=location, now_ms=now_ms(), default_version=policy.for_new_tables
     )
     policy.ensure_allowed(metadata.format_version)
-    data_paths.check(claim.location, metadata.properties, before={})
+    data_paths.check(target.warehouse, claim.location, metadata.properties, before={})
     return identifier, metadata, claim
 
 
@@ -118,7 +118,7 @@ def written_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTa
     )
     policy.ensure_allowed(metadata.format_version)
     location = locations.inside(namespace.target.warehouse, metadata.location)
-    data_paths.check(location, metadata.properties, before={})
+    data_paths.check(namespace.target.warehouse, location, metadata.properties, before={})
     claim = location_claims.in_namespace(namespace.target, location, context=namespace.context)
     claim.uuid = UUID(metadata.uuid)
     with _name_required(namespace, name):
@@ -178,11 +178,12 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
             now_ms=now_ms(),
             new_uuid=before.uuid,
         )
+        warehouse = granted.target.namespace.warehouse
         if after.format_version != before.format_version:
-            granted.target.namespace.warehouse.format_policy.ensure_allowed(after.format_version)
+            warehouse.format_policy.ensure_allowed(after.format_version)
         if after is before:
             return None
-        data_paths.check(after.location, after.properties, before=before.properties)
+        data_paths.check(warehouse, after.location, after.properties, before=before.properties)
         return _new(after, obsolete=engine.removed_metadata_files(before, after))
 
     return pointer.Commit(granted, compute, "updateTable")

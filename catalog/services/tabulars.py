@@ -29,6 +29,7 @@ from lakewarden.errors import AlreadyExists, Forbidden, InternalError, NoSuchNam
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from lakewarden.paging import Page
+from lakewarden.storage.places import is_in
 from tenants import access
 from tenants.models import Warehouse
 from tenants.services import user_removal
@@ -177,7 +178,7 @@ def register(
     new = read(metadata_files.read(warehouse, file))
     limits.check(new, None)
     new = dataclasses.replace(new, location=locations.inside(warehouse, new.location), file=metadata_location)
-    if not locations.lies_in(new.location, file):
+    if not is_in(file, new.location):
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
     claim = claim_of(new.location)
     claim.check()

@@ -7,8 +7,7 @@ from lakewarden.authn.interface import Authenticator
 from lakewarden.authz.interface import Authorizer
 from lakewarden.storage.bounded import BoundedStorage, Places
 from lakewarden.storage.interface import Storage
-from lakewarden.storage.local import LocalStorage
-from lakewarden.storage.profiles import StorageProfile
+from lakewarden.storage.profile import StorageProfile
 
 
 @cache
@@ -42,9 +41,9 @@ def authenticator() -> Authenticator:
 
 def storage(profile: StorageProfile) -> Storage:
     """The storage that `profile` describes."""
-    return BoundedStorage(LocalStorage(profile), _places(profile.base_path))
+    return BoundedStorage(profile.open(), _places(profile.location))
 
 
 @lru_cache(maxsize=1000)
-def _places(base_path: str) -> Places:  # noqa: ARG001 each storage has its own
+def _places(location: str) -> Places:  # noqa: ARG001 each storage has its own
     return Places(config.current().storage.max_calls_at_once)

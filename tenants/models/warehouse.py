@@ -10,7 +10,8 @@ from django.db import models
 from lakewarden.authz.ledger import visible_objects
 from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import Shape, fetch
-from lakewarden.storage.profiles import StorageProfile, parse_profile
+from lakewarden.storage.profile import StorageProfile
+from lakewarden.storage.profiles import parse_profile
 from tenants.models.delete_profile import DeleteProfile
 from tenants.models.format_policy import FormatVersionPolicy, all_format_versions
 from tenants.models.project import Project

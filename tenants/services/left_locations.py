@@ -9,7 +9,8 @@ from lakewarden.authz.model import Privilege
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, BadRequest
 from lakewarden.storage.interface import StorageError
-from lakewarden.storage.profiles import StorageProfile
+from lakewarden.storage.places import around, is_at_or_in
+from lakewarden.storage.profile import StorageProfile
 from tenants import access
 from tenants.access import project_chain
 from tenants.models import LeftLocation, Warehouse
@@ -39,14 +40,12 @@ def take(profile: StorageProfile, *, checked: Collection[str]) -> None:
     if not found <= set(checked):
         raise _refused(profile)
     real = profile.real_location
-    LeftLocation.objects.filter(location__in=[each for each in found if _is_in(each, real)]).delete()
+    LeftLocation.objects.filter(location__in=[each for each in found if is_at_or_in(each, real)]).delete()
 
 
 def _overlapping(profile: StorageProfile) -> list[LeftLocation]:
     real = profile.real_location
-    parts = real.split("/")
-    around = ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
-    return list(LeftLocation.objects.filter(Q(location__in=around) | Q(location__startswith=real + "/")))
+    return list(LeftLocation.objects.filter(Q(location__in=around(real)) | Q(location__startswith=real + "/")))
 
 
 def _may_take_over(context: RequestContext, left: LeftLocation) -> bool:
@@ -58,15 +57,11 @@ def _may_take_over(context: RequestContext, left: LeftLocation) -> bool:
 def _is_empty(profile: StorageProfile, left: LeftLocation) -> bool:
     """Whether no file lies in what is common to both places."""
     real = profile.real_location
-    common = profile.location + left.location[len(real) :] if _is_in(left.location, real) else profile.location
+    common = profile.location + left.location[len(real) :] if is_at_or_in(left.location, real) else profile.location
     try:
         return backends.storage(profile).is_empty(common)
     except StorageError as error:
         raise BadRequest(f"The storage cannot be used: {error}") from error
-
-
-def _is_in(location: str, place: str) -> bool:
-    return f"{location}/".startswith(f"{place}/")
 
 
 def _refused(profile: StorageProfile) -> AlreadyExists:

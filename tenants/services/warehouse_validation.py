@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +12,10 @@ from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
 from lakewarden.names import check_name, match_key
 from lakewarden.storage.interface import StorageError
+from lakewarden.storage.places import overlap
 from lakewarden.storage.probe import Probe
-from lakewarden.storage.profiles import SCHEME, StorageProfile, check_credential, parse_profile
+from lakewarden.storage.profile import StorageProfile
+from lakewarden.storage.profiles import parse_profile
 from tenants.access import is_server_administrator
 from tenants.models import Project, Warehouse
 from tenants.models.format_policy import FormatVersionPolicy
@@ -141,7 +142,7 @@ def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
     for other in map(parse_profile, others.values_list("storage_profile", flat=True)):
         # by their texts too: who has the other one may change a link
         pairs = product(_names(profile), _names(other))
-        if any(f"{one}/".startswith(f"{two}/") or f"{two}/".startswith(f"{one}/") for one, two in pairs):
+        if any(overlap(one, two) for one, two in pairs):
             raise AlreadyExists(
                 f"The location {profile.location} overlaps that of another warehouse: each needs a location of its own"
             )
@@ -154,27 +155,16 @@ def _names(profile: StorageProfile) -> set[str]:
 
 def _profile(spec: StorageSpec) -> StorageProfile:
     profile = parse_profile(spec.profile)
-    check_credential(profile, spec.credential)
-    _check_allowed(profile)
+    profile.ensure_credential(spec.credential)
+    profile.ensure_allowed(config.current().storage)
     return profile
 
 
-def _check_allowed(profile: StorageProfile) -> None:
-    """The directory lies below one of the operator's roots."""
-    roots = config.current().storage.local_roots
-    # a link below a root may lead out of it
-    meant = Path(profile.real_location.removeprefix(SCHEME))
-    if not any(meant.is_relative_to(root.resolve()) for root in roots):
-        allowed = ", ".join(str(root) for root in roots) or "none: the setting is empty"
-        raise InvalidArgument(
-            f"base-path {profile.base_path!r} is not below one of the server's storage.local_roots ({allowed})"
-        )
-
-
 def _check_compatible(before: StorageProfile, after: StorageProfile, *, is_movable: bool) -> None:
-    if after.location != before.location and not is_movable:
+    field = before.field_moved_by(after)
+    if field is not None and not is_movable:
         raise BadRequest(
-            f"base-path cannot be changed from {before.base_path!r} once the warehouse has namespaces, "
+            f"{field} cannot be changed from {before.dump()[field]!r} once the warehouse has namespaces, "
             "which are stored there"
         )
 

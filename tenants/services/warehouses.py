@@ -14,7 +14,7 @@ from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import match_key
 from lakewarden.paging import Page
-from lakewarden.storage.profiles import StorageProfile
+from lakewarden.storage.profile import StorageProfile
 from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse

@@ -11,6 +11,7 @@ from catalog.services.protection import ensure_unprotected
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.db_transaction import changing
+from lakewarden.storage.places import outermost
 from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
 
@@ -53,7 +54,7 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
 
 def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: datetime | None) -> None:
     warehouse, path = tabular.namespace.warehouse, tabular.namespace.path
-    for location in locations.outermost(places):
+    for location in outermost(places):
         purge.request(
             warehouse.storage_profile,
             location,

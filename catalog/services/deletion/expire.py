@@ -21,6 +21,7 @@ from lakewarden.authz.ledger import grants as ledger
 from lakewarden.context import SYSTEM, Caller, RequestContext
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.prepared_statements import execute, fetch
+from lakewarden.storage.places import outermost
 from lakewarden.tasks import control, purge
 from lakewarden.tasks.attempts import Attempt, Postponed, Retries, attempt
 from lakewarden.tasks.queues import SOFT_DELETION
@@ -130,7 +131,7 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     places = occupied_locations.release(ids, owned_by=ledger.owners_of([str(each) for each in ids]))
     if deletion.with_files:
         for tabular in found:
-            for location in locations.outermost(each.location for each in places if each.owner == tabular.id):
+            for location in outermost(each.location for each in places if each.owner == tabular.id):
                 _request_purge(tabular, location, deletion)
     _record(_EXPIRED_TABULARS, ids, deletion, context)
     Tabular.everything.filter(id__in=ids).delete()

@@ -8,8 +8,8 @@ import psycopg
 from lakewarden import backends
 from lakewarden.doctor.findings import Finding, fail, ok, warn
 from lakewarden.errors import BadRequest
-from lakewarden.ids import new_id
 from lakewarden.storage.interface import StorageError
+from lakewarden.storage.probe import Probe
 from lakewarden.storage.profiles import parse_profile
 
 EXAMINED = 25
@@ -34,13 +34,11 @@ def examine_one(identifier: UUID, *, name: str, profile: object) -> Finding:
     title = f"warehouse {name!r} ({identifier})"
     try:
         parsed = parse_profile(profile)
-        store = backends.storage(parsed)
-        probe = f"{parsed.location}/.lakewarden-probe-{new_id()}"
-        store.write_new(probe, b"probe")
+        probe = Probe(backends.storage(parsed), parsed.location)
         try:
-            store.read(probe, limit=16)
+            probe.write_and_read()
         finally:
-            store.delete(probe)
+            probe.clean_up(folders=False)
     except (StorageError, BadRequest) as error:
         return fail(
             title, f"its storage cannot be used: {error}", fix="repair the storage: tables in it cannot be changed now"

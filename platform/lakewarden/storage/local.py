@@ -11,7 +11,7 @@ from pathlib import Path
 from lakewarden.storage import local_removal
 from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
 from lakewarden.storage.local_removal import opened
-from lakewarden.storage.profiles import SCHEME, LocalProfile, local_path
+from lakewarden.storage.local_uris import SCHEME, local_path
 from lakewarden.storage.removal import Found, Removed
 
 TRIES = 5
@@ -34,10 +34,10 @@ def _translated(location: str, *, missing: str | None = None) -> Iterator[None]:
 
 
 class LocalStorage:
-    """Reaches nothing outside the profile's base path, symbolic links included."""
+    """Reaches nothing outside the base path, symbolic links included."""
 
-    def __init__(self, profile: LocalProfile) -> None:
-        self._base = Path(profile.base_path)
+    def __init__(self, base_path: str) -> None:
+        self._base = Path(base_path)
 
     def write_new(self, location: str, content: bytes) -> None:
         path = self._path(location)

@@ -6,6 +6,7 @@ Tasks are locked before their jobs, here as everywhere.
 from typing import Final
 
 from lakewarden.prepared_statements import fetch
+from lakewarden.storage.places import range_below
 from lakewarden.tasks import records
 from lakewarden.tasks.queues import PURGE
 
@@ -32,7 +33,7 @@ def withdraw(location: str, *, reason: str) -> None:
 
 def count_below(location: str) -> int:
     """How many purges of places below `location` wait, run or have failed."""
-    return int(fetch(_COUNT, [PURGE, location + "/"])[0][0])
+    return int(fetch(_COUNT, {"queue": PURGE, **range_below(location)})[0][0])
 
 
 _LOCK = f"""
@@ -48,5 +49,6 @@ _UNQUEUE = """
 """
 _COUNT = """
     select count(*) from procrastinate_jobs
-    where queue_name = %s and status in ('todo', 'doing', 'failed') and starts_with(lock, %s)
+    where queue_name = %(queue)s and status in ('todo', 'doing', 'failed')
+        and lock ~>=~ %(from)s and lock ~<~ %(to)s
 """

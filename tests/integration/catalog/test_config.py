@@ -68,7 +68,7 @@ def test_warehouse_of_another_project_by_header_and_by_name(
 ) -> None:
     blue = projects.create(access.server(admin_context, ServerAction.CREATE_PROJECT), "Blue", project_id="blue")
     granted = access.project(admin_context, blue.id, ProjectAction.CREATE_WAREHOUSE)
-    profile = parse_profile({"type": "local", "base-path": warehouse.profile.base_path + "-blue"})
+    profile = parse_profile({"type": "local", "base-path": warehouse.storage_profile["base-path"] + "-blue"})
     other = warehouses.create(granted, "lake", profile=profile, delete_profile={"type": "hard"})
     found = [
         config(admin, "blue/lake"),

@@ -35,7 +35,9 @@ def add_warehouse(warehouse: Warehouse, admin_context: RequestContext) -> Add:
 
     def add(name: str, *, project: str = DEFAULT_PROJECT_ID) -> Warehouse:
         granted = access.project(admin_context, project, ProjectAction.CREATE_WAREHOUSE)
-        profile = parse_profile({"type": "local", "base-path": f"{warehouse.profile.base_path}-{project}-{name}"})
+        profile = parse_profile(
+            {"type": "local", "base-path": f"{warehouse.storage_profile['base-path']}-{project}-{name}"}
+        )
         return warehouses.create(granted, name, profile=profile, delete_profile={"type": "hard"})
 
     return add

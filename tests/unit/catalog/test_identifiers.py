@@ -2,7 +2,7 @@ import pytest
 
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models.namespace import path_key
-from catalog.models.tabular import around
+from lakewarden.storage.places import around
 
 
 @pytest.mark.parametrize(

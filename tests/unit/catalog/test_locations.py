@@ -6,7 +6,13 @@ from catalog.services.locations import inside, lies_in
 from lakewarden.errors import InvalidArgument
 from tenants.models import Warehouse
 
-LAKE = Warehouse(name="lake", location="file:///lake")
+
+def warehouse_at(path: str) -> Warehouse:
+    profile = {"type": "local", "base-path": path}
+    return Warehouse(name="lake", location=f"file://{path}", storage_profile=profile)
+
+
+LAKE = warehouse_at("/lake")
 
 
 @pytest.mark.parametrize("form", ["file:///lake/t", "file:/lake/t", "file:///lake/t/", "file:/lake/t//"])
@@ -53,9 +59,9 @@ def test_inside_refuses_what_is_not_inside_or_cannot_be(location: str) -> None:
     ],
 )
 def test_lies_in(*, place: str, lies: bool) -> None:
-    assert lies_in("file:///lake/t", place) is lies
+    assert lies_in(LAKE, place, "file:///lake/t") is lies
 
 
 def test_paths_of_this_machine_are_no_locations(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="is not a file:// location"):
-        inside(Warehouse(name="lake", location=f"file://{tmp_path}"), str(tmp_path / "t"))
+        inside(warehouse_at(str(tmp_path)), str(tmp_path / "t"))

@@ -9,7 +9,6 @@ import pytest
 from lakewarden.storage import local
 from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
 from lakewarden.storage.local import LocalStorage
-from lakewarden.storage.profiles import LocalProfile
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def storage(base: Path) -> LocalStorage:
-    return LocalStorage(LocalProfile(**{"type": "local", "base-path": str(base)}))
+    return LocalStorage(str(base))
 
 
 def at(base: Path, name: str) -> str:

@@ -12,7 +12,6 @@ import pytest
 from lakewarden.storage import local_removal
 from lakewarden.storage.interface import OutOfReach, StorageError
 from lakewarden.storage.local import LocalStorage
-from lakewarden.storage.profiles import LocalProfile
 from lakewarden.storage.removal import Found, Tally
 
 
@@ -25,7 +24,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def storage(base: Path) -> LocalStorage:
-    return LocalStorage(LocalProfile.model_validate({"type": "local", "base-path": str(base)}))
+    return LocalStorage(str(base))
 
 
 def uri(path: Path) -> str:

@@ -3,14 +3,13 @@ from pathlib import Path
 import pytest
 
 from lakewarden.storage.interface import StorageError
-from lakewarden.storage.local import LocalStorage
 from lakewarden.storage.probe import Probe
 from lakewarden.storage.profiles import parse_profile
 
 
 def probe(directory: Path) -> Probe:
     profile = parse_profile({"type": "local", "base-path": str(directory)})
-    return Probe(LocalStorage(profile), profile.location)
+    return Probe(profile.open(), profile.location)
 
 
 def test_a_probe_leaves_no_file_and_on_demand_no_folder(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from lakewarden.errors import BadRequest
 from lakewarden.storage.interface import StorageError
-from lakewarden.storage.profiles import local_path, parse_profile
+from lakewarden.storage.local_uris import local_path
+from lakewarden.storage.profiles import parse_profile
 
 
 @pytest.mark.parametrize(

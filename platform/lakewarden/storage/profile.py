@@ -1,0 +1,64 @@
+"""The contract of storage profiles: where a warehouse lies, and how locations in it are written."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from lakewarden.config import StorageConfig
+from lakewarden.storage.interface import Storage
+
+
+class StorageProfile(BaseModel, ABC):
+    """A profile of the management API: a further type is a class of its own in `profiles.PROFILES`.
+
+    Locations are URIs. All that the catalog keeps and compares are in the normal form, in which the place of a file has
+    one spelling and a folder no slash at its end: then what lies in what is decided by the text (see `places`).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    LONGEST_NAME: ClassVar[int]
+    """In bytes, of what stands between two slashes of a location."""
+    PLACE_FIELDS: ClassVar[tuple[str, ...]]
+    """The fields that say where the files are: once there are any, they are not changed."""
+
+    type: str
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """The warehouse's base location, in the normal form."""
+
+    @property
+    def real_location(self) -> str:
+        """Where the base location leads to, in the normal form: another one on storage that has links."""
+        return self.location
+
+    @abstractmethod
+    def normal(self, location: str) -> str:
+        """The normal form of any spelling that engines use; StorageError for what is not a location of this storage.
+
+        It need not lie in the warehouse. The normal form of a normal form is the same.
+        """
+
+    @abstractmethod
+    def ensure_allowed(self, settings: StorageConfig) -> None:
+        """Raises InvalidArgument when the operator does not allow warehouses there."""
+
+    @abstractmethod
+    def ensure_credential(self, credential: object) -> None:
+        """Raises BadRequest when `credential` (None: not given) is not of a kind that this storage takes."""
+
+    @abstractmethod
+    def open(self) -> Storage: ...
+
+    def dump(self) -> dict[str, Any]:
+        return self.model_dump(by_alias=True)
+
+    def field_moved_by(self, after: "StorageProfile") -> str | None:
+        """The first field by which `after` lies elsewhere; None: files stay where they are."""
+        if after.type != self.type:
+            return "type"
+        mine, others = self.dump(), after.dump()
+        return next((name for name in self.PLACE_FIELDS if mine[name] != others[name]), None)
