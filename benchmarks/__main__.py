@@ -8,12 +8,14 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import native, report, stack
+from benchmarks import native, report
 from benchmarks.failures import BenchmarkError, NotServed
 from benchmarks.machine.cores import Cores, pin
 from benchmarks.options import Options, parse
-from benchmarks.runner import Bench, run_all
+from benchmarks.results import SUBJECT
+from benchmarks.runner import Bench, Run, Side
 from benchmarks.scenarios.catalogue import chosen
+from benchmarks.stack import DevelopmentServer
 from benchmarks.target import Target
 from standalone.signals import interrupting
 
@@ -31,28 +33,50 @@ def main() -> int:
 
 
 def _measure(options: Options) -> int:
-    selected = chosen(options.scenario)
+    chosen(options.scenario)  # a name that is not known is said before anything is started
     started = datetime.now(UTC).isoformat(timespec="seconds")
     with ExitStack() as cleaning:
-        target = _target(options, cleaning)
-        yardstick = _yardstick(options, target, cleaning)
-        cores = Cores.split()
+        sides = _sides(options, cleaning)
+        yardstick = _yardstick(options, sides[0].target, cleaning)
+        cores = Cores.split() if options.pin else None
         if cores is not None:
             pin([os.getpid()], cores.rest)
-        bench = Bench(target, yardstick, cores, options.clients, options.seconds, options.rounds)
         about = {"started": started, "machine": report.machine(), "pinned": cores is not None}
-        about |= {"seconds": options.seconds, "rounds": options.rounds}
+        about |= {"seconds": options.seconds, "rounds": options.rounds, "processes": options.processes}
+        about |= {"restarted": options.restart, "analysed": options.analyse}
         print(_headline(about), flush=True)
-        results, not_served = run_all(bench, selected)
+        bench = Bench(
+            sides,
+            yardstick,
+            cores,
+            options.clients,
+            options.seconds,
+            options.rounds,
+            restarts=options.restart,
+            analyses=options.analyse,
+        )
+        run = Run(bench, options.scenario)
+        run.run()
+        results = run.results
         load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-        print(f"\n{report.as_text(results, not_served)}\n\nLoad average at the end: {load}")
+        print(f"\n{report.as_text(results, run.not_served)}\n\nLoad average at the end: {load}")
     if options.json is not None:
-        content = report.as_json(results, not_served, about)
+        content = report.as_json(results, run.not_served, about)
         options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return 1 if any(each.problems for each in results) else 0
 
 
-def _target(options: Options, cleaning: ExitStack) -> Target:
+def _sides(options: Options, cleaning: ExitStack) -> list[Side]:
+    """The server that is measured, then those that it is compared with."""
+    sides = [_subject(options, cleaning)]
+    if options.beside is not None:
+        sys.stderr.write(f"Starting `lakewarden dev` of {options.beside} …\n")
+        server = cleaning.enter_context(DevelopmentServer(checkout=options.beside, processes=options.processes))
+        sides.append(Side("before", Target.from_ready_file(server.ready), server))
+    return sides
+
+
+def _subject(options: Options, cleaning: ExitStack) -> Side:
     if options.uri is not None and options.warehouse is not None:
         target = Target.from_address(
             options.uri,
@@ -62,13 +86,14 @@ def _target(options: Options, cleaning: ExitStack) -> Target:
             postgres=options.postgres_pid,
         )
         cleaning.callback(target.clean_up)
-        return target
+        return Side(SUBJECT, target)
     if options.ready_file is not None:
         target = Target.from_ready_file(options.ready_file)
         cleaning.callback(target.clean_up)
-        return target
+        return Side(SUBJECT, target)
     sys.stderr.write("Starting `lakewarden dev` on a temporary directory …\n")
-    return Target.from_ready_file(cleaning.enter_context(stack.development_server()))
+    server = cleaning.enter_context(DevelopmentServer(processes=options.processes))
+    return Side(SUBJECT, Target.from_ready_file(server.ready), server)
 
 
 def _yardstick(options: Options, target: Target, cleaning: ExitStack) -> native.Yardstick | None:
@@ -77,7 +102,7 @@ def _yardstick(options: Options, target: Target, cleaning: ExitStack) -> native.
     try:
         program = native.build()
         folder = Path(cleaning.enter_context(tempfile.TemporaryDirectory(prefix="lakewarden-yardstick-")))
-        return cleaning.enter_context(native.running(program, target, folder=folder))
+        return cleaning.enter_context(native.Yardstick(program, target, folder=folder))
     except NotServed as reason:
         sys.stderr.write(f"No yardstick: {reason}\n")
         return None
@@ -85,8 +110,11 @@ def _yardstick(options: Options, target: Target, cleaning: ExitStack) -> native.
 
 def _headline(about: dict[str, object]) -> str:
     machine = about["machine"]
-    pinned = "the server on a core of its own" if about["pinned"] else "no cores were set apart"
-    return f"{machine}\n{pinned}; {about['rounds']} rounds of {about['seconds']} s"
+    pinned = "the server on a core of its own" if about["pinned"] else "all share the cores"
+    rounds = f"{about['rounds']} rounds of {about['seconds']} s, in turn"
+    restarted = ", servers started again before each" if about["restarted"] else ""
+    analysed = "; Postgres analysed before each scenario" if about["analysed"] else ""
+    return f"{machine}\nprocesses of the server: {about['processes']}; {pinned}; {rounds}{restarted}{analysed}"
 
 
 if __name__ == "__main__":

@@ -19,9 +19,16 @@ class Table:
         wanted = (scenario, clients, side)
         return next((each for each in self.results if (each.scenario, each.clients, each.side) == wanted), None)
 
-    def ratio(self, scenario: str, clients: int, *parts: str, base: str | None = None) -> float | None:
-        """CPU of the server's parts over the yardstick's (in scenario `base`); None when either was not measured."""
-        ours = self.find(scenario, clients, SUBJECT)
+    def speed(self, scenario: str, clients: int, side: str) -> float | None:
+        """The subject's requests per second over those of `side`; None when either was not measured."""
+        ours, other = self.find(scenario, clients, SUBJECT), self.find(scenario, clients, side)
+        return ours.per_second / other.per_second if ours and other and other.per_second else None
+
+    def ratio(
+        self, scenario: str, clients: int, *parts: str, base: str | None = None, side: str = SUBJECT
+    ) -> float | None:
+        """CPU of a server's parts over the yardstick's (in scenario `base`); None when either was not measured."""
+        ours = self.find(scenario, clients, side)
         native = self.find(base or scenario, clients, YARDSTICK)
         costs = [side.cpu_us(*parts) for side in (ours, native) if side is not None]
         match costs:

@@ -14,17 +14,23 @@ _TYPES = ("long", "string", "timestamptz", "double", "decimal(18, 2)", "date", "
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How much a table has gone through. `schemas` grow by one column each, up to `columns`."""
+    """How much a table has gone through. `schemas` grow by one column each, up to `columns`.
+
+    `files` are the earlier metadata files that its log names, as far as they can be registered.
+    """
 
     columns: int
     snapshots: int
     schemas: int = 1
+    files: int = 1
 
 
 SMALL = Shape(columns=14, snapshots=2)
-MEDIUM = Shape(columns=100, snapshots=55)
-LARGE = Shape(columns=200, snapshots=1000, schemas=42)
-BUSY = Shape(columns=200, snapshots=1000)
+WORN = Shape(columns=14, snapshots=2, files=100)
+"""A small table whose log of metadata files is full, as that of each table is that engines commit to."""
+MEDIUM = Shape(columns=100, snapshots=55, files=54)
+LARGE = Shape(columns=200, snapshots=1000, schemas=42, files=100)
+BUSY = Shape(columns=200, snapshots=1000, files=100)
 
 
 def schema(columns: int, schema_id: int = 0) -> Json:
@@ -77,10 +83,10 @@ def document(shape: Shape, location: str) -> bytes:
     last = snapshots[-1]["snapshot-id"]
     earlier = [
         {
-            "timestamp-ms": each["timestamp-ms"],
+            "timestamp-ms": _START_MS + number,
             "metadata-file": f"{location}/metadata/{number:05d}-{uuid4()}.metadata.json",
         }
-        for number, each in enumerate(snapshots[-101:-1])
+        for number in range(shape.files)
     ]
     content = {
         "format-version": 2,

@@ -6,10 +6,9 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import urllib3
 
@@ -24,16 +23,48 @@ _SOURCE = Path(__file__).parent / "yardstick"
 _START_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
 class Yardstick:
-    """A running one. It reads the same database as the server under test."""
+    """A running one, beside `target`, a development server of this machine; it uses the same database and files."""
 
-    port: int
-    parts: Parts
+    def __init__(self, program: Path, target: Target, *, folder: Path) -> None:
+        self._program = program
+        self._target = target
+        self._log = folder / "yardstick.log"
 
-    def endpoint(self, target: Target) -> Endpoint:
-        ours = target.endpoint
-        return replace(ours, host="127.0.0.1", port=self.port, base="", prefix=f"{target.warehouse_id}/")
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stop()
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(self._process.pid, self._target.parts.postgres)
+
+    def endpoint(self) -> Endpoint:
+        ours = self._target.endpoint
+        return replace(ours, host="127.0.0.1", port=self._port, base="", prefix=f"{self._target.warehouse_id}/")
+
+    def restart(self) -> None:
+        """Start it again, after the target: the database has another address then."""
+        self._process.stop()
+        self._start()
+
+    def _start(self) -> None:
+        self._process = ManagedProcess(
+            "the yardstick",
+            [self._program],
+            log=self._log,
+            environment=_environment(self._target),
+            directory=Path("/"),
+        )
+        self._process.start()
+        try:
+            self._port = _port(self._process)
+        except BaseException:
+            self._process.stop()
+            raise
 
 
 def build() -> Path:
@@ -49,17 +80,6 @@ def build() -> Path:
     if done.returncode != 0:
         raise NotServed(f"the yardstick could not be built: {done.stderr.strip()[-500:]}")
     return folder / "release" / "yardstick"
-
-
-@contextmanager
-def running(program: Path, target: Target, *, folder: Path) -> Iterator[Yardstick]:
-    """Start it beside `target`, a development server of this machine; its log goes to `folder`."""
-    process = ManagedProcess(
-        "the yardstick", [program], log=folder / "yardstick.log", environment=_environment(target), directory=Path("/")
-    )
-    with process:
-        port = _port(process)
-        yield Yardstick(port, Parts(process.pid, target.parts.postgres))
 
 
 def _environment(target: Target) -> dict[str, str]:

@@ -23,6 +23,11 @@ class Options:
     postgres_pid: int | None
     json: Path | None
     yardstick: bool
+    pin: bool
+    processes: int
+    restart: bool
+    analyse: bool
+    beside: Path | None
 
 
 def parse(arguments: list[str] | None = None) -> Options:
@@ -35,6 +40,11 @@ def parse(arguments: list[str] | None = None) -> Options:
         parser.error("--uri and --ready-file both name a server: give one of them")
     if given.json is not None and not given.json.absolute().parent.is_dir():
         parser.error(f"--json {given.json}: its directory does not exist")
+    is_outside = given.uri is not None or given.ready_file is not None
+    if is_outside and (given.processes != 1 or given.restart):
+        parser.error(
+            "--processes and --restart belong to a server that this program starts: not to --uri, --ready-file"
+        )
     if given.uri is None and (given.warehouse or given.token or given.server_pid or given.postgres_pid):
         parser.error("--warehouse, --token, --server-pid and --postgres-pid belong to --uri")
     return given
@@ -48,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
             "Measures an Iceberg REST catalog: requests per second, latency, and the CPU that server and Postgres\n"
             "spend on a request. Every client is one connection that asks again as soon as it is answered.\n"
             "Without --uri or --ready-file it starts `lakewarden dev` on a temporary directory, and beside it the\n"
-            "yardstick: a minimal native server on the same database (needs cargo), in rounds taken in turn."
+            "yardstick: a minimal native server on the same database (needs cargo), in rounds taken in turn.\n"
+            "Servers, Postgres and the clients share all cores, as they are deployed; --pin sets one core apart."
         ),
         epilog=_epilog(),
     )
@@ -58,7 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seconds", type=_positive, default=2.0, help="length of a round [2]")
     run.add_argument("--rounds", type=_count, default=3, help="rounds whose medians are reported [3]")
     run.add_argument("--no-yardstick", dest="yardstick", action="store_false", help="do not compare")
+    run.add_argument("--pin", action="store_true", help="give the server a core of its own")
+    run.add_argument("--restart", action="store_true", help="start servers and databases again before each round")
+    run.add_argument("--analyse", action="store_true", help="give Postgres fresh statistics before each scenario")
     server = parser.add_argument_group("which server")
+    server.add_argument("--processes", type=_count, default=1, metavar="N", help="of each server that is started [1]")
+    server.add_argument(
+        "--beside", type=Path, metavar="DIR", help="another working copy: its server is measured in turn, as `before`"
+    )
     server.add_argument("--ready-file", type=Path, metavar="FILE", help="a running `lakewarden dev`")
     server.add_argument("--uri", help="any other server: the catalog's address without /v1, http:// only")
     server.add_argument("--warehouse", metavar="NAME", help="its warehouse, as clients configure it")
@@ -78,6 +96,8 @@ def _epilog() -> str:
     return (
         f"scenarios:\n{listed}\n\n"
         "columns:\n"
+        "  requests/s              good answers, median of the rounds, with the least and the most in brackets\n"
+        "  subject                 requests per second of the first server over those of this row\n"
         "  server µs, postgres µs  CPU (user and system) of the process tree, per request, median of the rounds\n"
         "  ratio                   server µs over the yardstick's in the same scenario; its row stands below\n"
         "  queries                 statements that the server sent to Postgres per request + BEGIN, COMMIT and the\n"
@@ -85,6 +105,7 @@ def _epilog() -> str:
         "  errors                  answers that were no success, and connections lost\n\n"
         "examples:\n"
         "  python -m benchmarks --scenario 'load-small,head' --clients 8,32 --seconds 1\n"
+        "  python -m benchmarks --scenario 'commit-*' --processes 2 --restart --beside ../before\n"
         "  python -m benchmarks --ready-file lake.json --json before.json\n"
         "  python -m benchmarks --uri http://127.0.0.1:8181/catalog --warehouse demo --token $TOKEN\n"
     )

@@ -13,6 +13,8 @@ _HEAD = (
     "scenario",
     "clients",
     "requests/s",
+    "(least-most)",
+    "subject",
     "p50 ms",
     "p99 ms",
     "server µs",
@@ -49,7 +51,9 @@ def as_text(results: list[Result], not_served: dict[str, str]) -> str:
     lines.insert(1, "  ".join("-" * width for width in widths))
     lines += [f"{name}: not served: {reason}" for name, reason in not_served.items()]
     wrong = [f"WRONG {each.scenario}, {each.clients} clients: {text}" for each in results for text in each.problems]
-    ledgers = [each for each in results if each.scenario in {"commit-apart", "commit-contended"}]
+    ledgers = [
+        each for each in results if each.scenario in {"commit-apart", "commit-contended"} and each.side == SUBJECT
+    ]
     if ledgers and not wrong:
         acknowledged = sum(one.good for each in ledgers for one in each.rounds)
         lines.append(f"Ledger: {acknowledged} measured commits and those around them: nothing lost, nothing doubled")
@@ -81,14 +85,18 @@ def _row(result: Result, table: Table) -> tuple[str, ...]:
     statements = result.statements
     p50, p99 = result.latency_us("p50"), result.latency_us("p99")
     return (
-        result.scenario if is_ours else f"  {YARDSTICK}",
+        result.scenario if is_ours else f"  {result.side}",
         str(result.clients),
         f"{result.per_second:,.0f}",
+        f"({min(result.rates):,.0f}-{max(result.rates):,.0f})",
+        _NONE if is_ours else _number(table.speed(result.scenario, result.clients, result.side), ".2f"),
         _NONE if p50 is None else f"{p50 / 1000:.2f}",
         _NONE if p99 is None else f"{p99 / 1000:.2f}",
         _number(result.cpu_us(SERVER), ",.0f"),
         _number(result.cpu_us(POSTGRES), ",.0f"),
-        _number(table.ratio(result.scenario, result.clients, SERVER) if is_ours else None, ".2f"),
+        _NONE
+        if result.side == YARDSTICK
+        else _number(table.ratio(result.scenario, result.clients, SERVER, side=result.side), ".2f"),
         _NONE if statements is None else f"{statements.queries:.2f}+{statements.transaction:.2f}",
         ", ".join(f"{count} of {what}" for what, count in result.errors.items()),
     )

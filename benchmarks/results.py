@@ -24,7 +24,7 @@ class Statements:
 
 @dataclass(slots=True)
 class Result:
-    """One scenario at one number of clients on one side: the server (`subject`) or the yardstick."""
+    """One scenario at one number of clients on one side: the server (`subject`), one beside it, or the yardstick."""
 
     scenario: str
     clients: int
@@ -36,7 +36,12 @@ class Result:
     @property
     def per_second(self) -> float:
         """Good answers per second."""
-        return statistics.median(each.good / each.seconds for each in self.rounds)
+        return statistics.median(self.rates)
+
+    @property
+    def rates(self) -> list[float]:
+        """Good answers per second of each round."""
+        return [each.good / each.seconds for each in self.rounds]
 
     @property
     def errors(self) -> Counter[str]:
@@ -65,6 +70,8 @@ class Result:
             "clients": self.clients,
             "side": self.side,
             "requests_per_second": self.per_second,
+            "requests_per_second_least": min(self.rates),
+            "requests_per_second_most": max(self.rates),
             "latency_us": {name: self.latency_us(name) for name in ("p50", "p90", "p99", "p99.9", "max")},
             "server_cpu_us": self.cpu_us(SERVER),
             "postgres_cpu_us": self.cpu_us(POSTGRES),

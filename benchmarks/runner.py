@@ -1,96 +1,149 @@
-"""Runs scenarios: rounds of the server and of the yardstick in turn, then a sample that counts statements."""
+"""Runs scenarios on all servers of a run: rounds of each in turn, then a sample that counts statements."""
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks.failures import NotServed
 from benchmarks.load.closed_loop import Plan, drive
+from benchmarks.load.requests import Endpoint
 from benchmarks.machine.cores import Cores
-from benchmarks.machine.statements import StatementLog
+from benchmarks.machine.parts import Parts
+from benchmarks.machine.statements import StatementLog, analyse
 from benchmarks.native import Yardstick
-from benchmarks.results import SUBJECT, YARDSTICK, Result, Statements
+from benchmarks.results import YARDSTICK, Result, Statements
+from benchmarks.scenarios.catalogue import chosen
 from benchmarks.scenarios.interface import Scenario
+from benchmarks.stack import DevelopmentServer
 from benchmarks.target import Target
 
 _SAMPLE_S = 0.5
 _FIRST_ROUND_WARM_UP_S = 1.0
 
 
+@dataclass(slots=True)
+class Side:
+    """One server of a run, under the `name` that the report gives it; `server` is one that we started."""
+
+    name: str
+    target: Target
+    server: DevelopmentServer | None = None
+    scenarios: list[Scenario] = field(default_factory=list)
+    not_served: dict[str, str] = field(default_factory=dict)
+    prepared: set[str] = field(default_factory=set)
+
+    def restart(self) -> None:
+        if self.server is not None:
+            self.server.restart()
+            self.target.renew(self.server.ready)
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Everything that stays the same for all scenarios of a run."""
+    """Everything that stays the same for all scenarios of a run; the yardstick is beside the first of `sides`."""
 
-    target: Target
+    sides: list[Side]
     yardstick: Yardstick | None
     cores: Cores | None
     clients: tuple[int, ...]
     seconds: float
     rounds: int
+    restarts: bool = False
+    analyses: bool = False
 
-    def run(self, scenario: Scenario) -> Iterator[Result]:
-        """The results of one scenario; NotServed when the server does not offer it."""
-        scenario.prepare(self.target)
-        for clients in self.clients:
-            yield from self._compare(scenario, clients)
 
-    def _compare(self, scenario: Scenario, clients: int) -> list[Result]:
-        ours = Result(scenario.name, clients, SUBJECT)
-        native = Result(scenario.name, clients, YARDSTICK)
-        for number in range(self.rounds):
-            plan = Plan(clients, self.seconds, _FIRST_ROUND_WARM_UP_S if number == 0 else 0.3)
-            self._round(scenario, ours, plan)
-            if self.yardstick is not None and scenario.is_native:
-                self._native_round(scenario, native, plan)
-        ours.statements = self._count_statements(scenario, clients)
-        return [ours, native] if native.rounds else [ours]
+class Run:
+    """`results` in the order of the report, filled round by round; progress goes to standard error."""
 
-    def _round(self, scenario: Scenario, result: Result, plan: Plan) -> None:
-        parts = self.target.parts
-        if self.cores is not None:
-            parts.pin(self.cores)  # again each time: threads and sessions come and go
-        endpoint = self.target.endpoint
+    def __init__(self, bench: Bench, scenarios: str) -> None:
+        self._bench = bench
+        self._found: dict[tuple[str, int, str], Result] = {}
+        for side in bench.sides:
+            side.scenarios = chosen(scenarios)
+        self._names = [each.name for each in bench.sides[0].scenarios]
+
+    @property
+    def results(self) -> list[Result]:
+        names = [*(side.name for side in self._bench.sides), YARDSTICK]
+        keys = [(each, clients, name) for each in self._names for clients in self._bench.clients for name in names]
+        return [self._found[key] for key in keys if key in self._found]
+
+    @property
+    def not_served(self) -> dict[str, str]:
+        """Why a scenario has no figures on a side."""
+        return {f"{name} ({side.name})": why for side in self._bench.sides for name, why in side.not_served.items()}
+
+    def run(self) -> None:
+        for number in range(self._bench.rounds):
+            if number and self._bench.restarts:
+                self._restart()
+            for index in range(len(self._names)):
+                self._scenario(index, number)
+
+    def _restart(self) -> None:
+        _say("starting the servers again")
+        for side in self._bench.sides:
+            side.restart()
+        if self._bench.yardstick is not None:
+            self._bench.yardstick.restart()
+
+    def _scenario(self, index: int, number: int) -> None:
+        for side in self._bench.sides:
+            scenario = side.scenarios[index]
+            if scenario.name not in side.prepared | side.not_served.keys():
+                try:
+                    scenario.prepare(side.target)
+                    side.prepared.add(scenario.name)
+                except NotServed as reason:
+                    side.not_served[scenario.name] = str(reason)
+                    _say(f"{scenario.name}: not served by {side.name}, {reason}")
+        if self._bench.analyses:
+            for side in self._bench.sides:
+                analyse(side.target.parts.server)
+        for clients in self._bench.clients:
+            self._round(index, clients, number)
+
+    def _round(self, index: int, clients: int, number: int) -> None:
+        """One round of each server in turn."""
+        bench = self._bench
+        warm_up_s = _FIRST_ROUND_WARM_UP_S if number == 0 or bench.restarts else 0.3
+        plan = Plan(clients, bench.seconds, warm_up_s)
+        for side in bench.sides:
+            scenario = side.scenarios[index]
+            if scenario.name in side.prepared:
+                result = self._result(scenario.name, clients, side.name)
+                self._drive(scenario, result, plan, endpoint=side.target.endpoint, parts=side.target.parts)
+                if number == bench.rounds - 1:
+                    result.statements = count_statements(scenario, clients, side.target)
+        first, yardstick = bench.sides[0].scenarios[index], bench.yardstick
+        if yardstick is not None and first.is_native:
+            result = self._result(first.name, clients, YARDSTICK)
+            self._drive(first, result, plan, endpoint=yardstick.endpoint(), parts=yardstick.parts)
+
+    def _result(self, scenario: str, clients: int, side: str) -> Result:
+        return self._found.setdefault((scenario, clients, side), Result(scenario, clients, side))
+
+    def _drive(self, scenario: Scenario, result: Result, plan: Plan, *, endpoint: Endpoint, parts: Parts) -> None:
+        if self._bench.cores is not None:
+            parts.pin(self._bench.cores)  # again each time: threads and sessions come and go
         workload = scenario.workload(endpoint, plan.clients)
         result.rounds.append(drive(endpoint, workload, plan, read_cpu=parts.cpu))
         problem = scenario.verdict(workload)
         if problem is not None:
             result.problems.append(problem)
-
-    def _native_round(self, scenario: Scenario, result: Result, plan: Plan) -> None:
-        assert self.yardstick is not None  # noqa: S101 the caller's condition, for the type checker
-        if self.cores is not None:
-            self.yardstick.parts.pin(self.cores)
-        endpoint = self.yardstick.endpoint(self.target)
-        workload = scenario.workload(endpoint, plan.clients)
-        result.rounds.append(drive(endpoint, workload, plan, read_cpu=self.yardstick.parts.cpu))
-
-    def _count_statements(self, scenario: Scenario, clients: int) -> Statements | None:
-        parts = self.target.parts
-        log = StatementLog.find(server=parts.server, postgres=parts.postgres)
-        if log is None:
-            return None
-        endpoint = self.target.endpoint
-        workload = scenario.workload(endpoint, clients)
-        with log.counting() as count:
-            answered = drive(endpoint, workload, Plan(clients, _SAMPLE_S, 0)).answered
-        return Statements(count.queries / answered, count.transaction / answered, answered) if answered else None
+        last = result.rounds[-1]
+        _say(f"{result.scenario}, {plan.clients} clients, {result.side}: {last.good / last.seconds:,.0f}/s")
 
 
-def run_all(bench: Bench, scenarios: list[Scenario]) -> tuple[list[Result], dict[str, str]]:
-    """All results, and why the scenarios without any have none; progress goes to standard error."""
-    results: list[Result] = []
-    not_served: dict[str, str] = {}
-    for scenario in scenarios:
-        try:
-            for result in bench.run(scenario):
-                results.append(result)
-                _say(
-                    f"{result.scenario} with {result.clients} clients on the {result.side}: {result.per_second:,.0f}/s"
-                )
-        except NotServed as reason:
-            not_served[scenario.name] = str(reason)
-            _say(f"{scenario.name}: not served, {reason}")
-    return results, not_served
+def count_statements(scenario: Scenario, clients: int, target: Target) -> Statements | None:
+    """Per request, in a sample of its own; None where the server's Postgres is out of reach."""
+    log = StatementLog.find(server=target.parts.server, postgres=target.parts.postgres)
+    if log is None:
+        return None
+    endpoint = target.endpoint
+    workload = scenario.workload(endpoint, clients)
+    with log.counting() as count:
+        answered = drive(endpoint, workload, Plan(clients, _SAMPLE_S, 0)).answered
+    return Statements(count.queries / answered, count.transaction / answered, answered) if answered else None
 
 
 def _say(text: str) -> None:

@@ -44,6 +44,11 @@ class Target:
             files=Path(location.removeprefix(_FILE)) if location.startswith(_FILE) else None,
         )
 
+    def renew(self, path: Path) -> None:
+        """Its processes and addresses, after it was started again."""
+        fresh = Target.from_ready_file(path)
+        self.client, self.parts = fresh.client, fresh.parts
+
     @classmethod
     def from_address(
         cls, uri: str, *, warehouse: str, token: str | None, server: int | None, postgres: int | None

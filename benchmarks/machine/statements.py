@@ -40,7 +40,7 @@ class StatementLog:
         """That of a development server: its address is in the server's environment. None for any other."""
         if server is None or postgres is None:
             return None
-        url = processes.environment_of(server).get("LAKEWARDEN__DATABASE__URL")
+        url = database_url(server)
         with suppress(OSError):
             log = Path(f"/proc/{postgres}/fd/2").readlink()
             return cls(url, log, server) if url and log.is_file() else None
@@ -72,7 +72,8 @@ class StatementLog:
         time.sleep(_SETTLE_S)  # every session reads the settings by itself
 
     def _ports(self) -> set[int]:
-        return processes.ports_towards(self.server, urlsplit(self.url).port or 5432)
+        database = urlsplit(self.url).port or 5432
+        return {port for each in processes.tree(self.server) for port in processes.ports_towards(each.pid, database)}
 
     def _read(self, count: Count, start: int, ports: set[int]) -> None:
         with self.log.open("rb") as source:
@@ -84,3 +85,15 @@ class StatementLog:
                     count.transaction += 1
                 else:
                     count.queries += 1
+
+
+def database_url(server: int) -> str | None:
+    """The address of a superuser in the database of a development server; None for any other server."""
+    return processes.environment_of(server).get("LAKEWARDEN__DATABASE__URL")
+
+
+def analyse(server: int | None) -> None:
+    """Give the planner fresh statistics of all tables, where the database can be reached."""
+    if server is not None and (url := database_url(server)):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("analyze")

@@ -7,7 +7,7 @@ from benchmarks import metadata
 from benchmarks.load.closed_loop import Workload
 from benchmarks.load.http1 import Answer
 from benchmarks.load.requests import Endpoint
-from benchmarks.metadata import BUSY, SMALL
+from benchmarks.metadata import BUSY, WORN
 from benchmarks.rest_client import Json, metadata_location
 from benchmarks.scenarios.fixtures import put_table
 from benchmarks.scenarios.interface import OK
@@ -69,7 +69,7 @@ class PropertyCommits:
         ledgers, uuids = [], []
         for number in range(1 if self.is_contended else clients):
             table = f"slice_{self._slices}_table_{number}"
-            made = put_table(self._target, self._namespace, table, SMALL)
+            made = put_table(self._target, self._namespace, table, WORN)
             ledgers.append(Ledger(self._namespace, table, made["metadata-location"]))
             uuids.append(made["metadata"]["table-uuid"])
         if self.is_contended:
