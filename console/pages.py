@@ -1,4 +1,4 @@
-"""The console's pages. Nobody is logged in here: a page says what the server is, and nothing of what is in it."""
+"""The console's pages. There is no login, so they describe the server and show nothing that is stored in it."""
 
 from functools import cache
 from hashlib import sha256
@@ -18,7 +18,7 @@ _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancest
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """What this server is, whether it is up, and how an engine connects to it."""
+    """The start page: the server's version, whether the database answers, and settings for engines."""
     address = base_uri(request)
     shown: dict[str, str | bool | list[Snippet]] = {
         "version": __version__,
@@ -32,7 +32,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def style(request: HttpRequest) -> HttpResponse:
-    """The style sheet; its address carries its version, so browsers may keep it."""
+    """The style sheet; its URL contains its version, so browsers may cache it."""
     content, version = _style()
     tag = f'"{version}"'
     if request.headers.get("if-none-match") == tag:

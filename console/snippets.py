@@ -1,4 +1,4 @@
-"""How engines connect to this server: text to copy, with this server's address and placeholders for all else."""
+"""Settings for engines to copy: this server's address is filled in, the rest are placeholders."""
 
 from dataclasses import dataclass
 

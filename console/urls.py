@@ -1,4 +1,4 @@
-"""The console's addresses; `/` leads to it."""
+"""The console's URLs; `/` redirects to it."""
 
 from django.urls import path
 from django.views.generic import RedirectView

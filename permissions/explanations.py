@@ -1,6 +1,6 @@
-"""Why somebody may do something, and who may: questions about rights, answered from the ledger; never for acting.
+"""Explains why a principal may or may not do an action, and lists who may. Never used to authorize a request.
 
-Called by the management API once the caller is known to be one who may ask.
+Called by the management API, which first checks that the caller may ask.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,10 @@ RolesOf = Mapping[PrincipalId, Sequence[PrincipalId]]
 
 @dataclass(frozen=True, slots=True)
 class NamedExplanation:
-    """An explanation, with the names of its roles, and how the first role of a way came about if by no membership."""
+    """An explanation with the names of its roles.
+
+    `origins` says how the principal got a role without a membership: `token` or `assumed`.
+    """
 
     explanation: Explanation
     role_names: Mapping[PrincipalId, str]
@@ -36,14 +39,14 @@ class NamedExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Somebody who may."""
+    """A principal who may do the action, and why."""
 
     principal: PrincipalId
     explanation: Explanation
 
 
 class Reader:
-    """What the caller may learn about grants on the objects of a chain, and on what lies in its last."""
+    """Decides which grants the caller may read: on the objects of a chain, and on objects inside its last one."""
 
     def __init__(self, context: RequestContext, chain: Sequence[ObjectRef]) -> None:
         self._context = context
@@ -51,11 +54,11 @@ class Reader:
         self._held: dict[int, frozenset[Privilege]] = {}
 
     def is_above(self, ref: ObjectRef) -> bool:
-        """Whether it is of the chain, which who sees the last of it knows."""
+        """Whether the object is in the chain; a caller who sees the last object also knows those above it."""
         return ref in self._chain
 
     def may_read(self, ref: ObjectRef) -> bool:
-        """Whether they may read all grants on it; administrators of the server learn nothing of a project."""
+        """Whether the caller may read all grants on the object."""
         if ref in self._chain:
             return not self._on(self._chain.index(ref)).isdisjoint(_GRANT_READERS)
         seen = shown(self._chain)
@@ -69,9 +72,9 @@ class Reader:
 
 
 def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Action) -> NamedExplanation:
-    """Why the caller may or may not do the action on the last of `chain`, with the roles that their token names.
+    """Why the caller may or may not do the action on the last object of `chain`, including roles from their token.
 
-    Raises NotSupported where no rights are looked at, BadRequest or Forbidden for an assumed role that they are not in.
+    Raises NotSupported if authorization is off, BadRequest or Forbidden for a role that they may not assume.
     """
     principal = access.principal_of_caller(context, _project_of(chain))
     start: dict[PrincipalId, Path] = {principal.id: (), **{role: (role,) for role in principal.roles}}
@@ -82,16 +85,16 @@ def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Actio
 
 
 def of_principal(principal: PrincipalId, chain: Sequence[ObjectRef], action: Action) -> NamedExplanation:
-    """As `of_caller`, for somebody else; what roles a user's next token will name is not known."""
+    """Like `of_caller`, for another principal, without roles from a token: no token of theirs is at hand."""
     asked = access.principal_of(principal)
     return _explained(asked, {asked.id: ()}, chain, action, {})
 
 
 def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: bool) -> tuple[list[Holder], str | None]:
-    """A page of those who may do the action, by id, and the key of the next page.
+    """A page of the principals who may do the action, sorted by id, and the key of the next page.
 
-    Asked are all to whom something is granted on an object of the chain (or in it, where that is enough), with the
-    roles that they are in; `expand`: those who are in such a role too. Raises NotSupported as `of_caller` does.
+    Candidates are all principals with a grant on an object of the chain (or inside it, where that is enough for the
+    action); `expand` adds the members of such roles. Raises NotSupported if authorization is off.
     """
     _ensure_ledger_decides()
     facts = _facts(chain, action, principals=None)
@@ -112,7 +115,7 @@ def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: b
 
 
 def role_names(explanations: Collection[Explanation]) -> dict[PrincipalId, str]:
-    """The names of all roles on the ways of the explanations."""
+    """The names of all roles in the explanations."""
     principals = {role for each in explanations for reason in each.because for role in reason.through}
     ids = [principal.removeprefix(ROLE_PREFIX) for principal in principals]
     return {role.principal: role.name for role in Role.objects.filter(id__in=ids)}
@@ -144,7 +147,7 @@ def _project_of(chain: Sequence[ObjectRef]) -> str | None:
 
 
 def _facts(chain: Sequence[ObjectRef], action: Action, *, principals: Collection[PrincipalId] | None) -> Facts:
-    """What the ledger says of the chain about the principals; None: about everybody."""
+    """The grants on the chain that concern the principals; None: all principals."""
     asked = None if principals is None else list(principals)
     granted: dict[PrincipalId, list[Given]] = {}
     managed: set[ObjectRef] = set()
@@ -194,7 +197,7 @@ _GRANTED = """
     where %(principals)s::text[] is null or g.principal_id = any(%(principals)s::text[])
        or g.principal_id = %(everybody)s
 """
-# of each principal the grant on the outermost object will do
+# one grant for each principal is enough: the one on the outermost object
 _BELOW = """
     select distinct on (principal_id) object_type, object_id, principal_id, privilege, granted_by from authz_grant
     where project_id = %(project)s and %(id)s = any(ancestors) and principal_id <> %(everybody)s

@@ -1,4 +1,4 @@
-"""Changes of who holds what on an object; each makes the project's cached decisions stale at once."""
+"""Reads and changes the grants on an object; each change invalidates the project's cached decisions immediately."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _PLACES = {
     ObjectType.TABLE: _OF_TABULAR,
     ObjectType.VIEW: _OF_TABULAR,
 }
-"""The namespaces that an object lies in, with its row held."""
+"""Queries that return the namespaces above an object and lock its row."""
 _ROLES = "select id from role where project_id = %s and id = any(%s::text[]::uuid[]) order by id for key share"
 
 
@@ -45,28 +45,28 @@ class GrantEntry:
 
 
 def on(granted: Granted[object]) -> list[GrantEntry]:
-    """All direct grants on the object, by principal and privilege."""
+    """All direct grants on the object, sorted by principal and privilege."""
     return [GrantEntry(*pair) for pair in ledger.on(granted.ref)]
 
 
 def grantable(granted: Granted[object]) -> dict[Privilege, bool]:
-    """Every privilege that the object knows, and whether the caller may grant it."""
+    """Every privilege that can be granted on the object, and whether the caller may grant it."""
     kind = granted.ref.type
     return {each: may_grant(each, granted.privileges, on=kind) for each in sorted(GRANTABLE[kind])}
 
 
 def of(granted: Granted[Project], principal: PrincipalId) -> list[tuple[ObjectRef, Privilege]]:
-    """Everything granted directly to a principal in the project, by object and privilege."""
+    """All direct grants to a principal in the project, sorted by object and privilege."""
     return ledger.of(principal, project_id=granted.target.id)
 
 
 def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry]) -> None:
-    """Add and remove grants on the object, all or none; what is so already is left so, and changes nothing.
+    """Add and remove grants on the object, all or none. Idempotent.
 
-    Raises BadRequest for more than 100 entries, a privilege that the object does not know, or an entry on both sides;
-    Forbidden for a privilege that the caller may not pass on; NoSuchUser and NoSuchRole for those who are to receive
-    one and are not there (or another project's), BadRequest for a deleted user; LastAdministrator when the server would
-    lose its last one.
+    Raises BadRequest for more than 100 entries, a privilege that cannot be granted on this type of object, an entry
+    that is both added and removed, or a deleted user; Forbidden for a privilege that the caller may not grant;
+    NoSuchUser and NoSuchRole for unknown receivers and for roles of another project; LastAdministrator if the server
+    would lose its last administrator.
     """
     ref, context = granted.ref, granted.context
     _check(writes, deletes, ref.type)
@@ -94,12 +94,15 @@ def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Se
 
 
 def managed_access(granted: Granted[object]) -> tuple[bool, bool]:
-    """Whether the object's own flag of managed access is set, and whether that of anything it lies in is."""
+    """Whether managed access is set on the object itself, and whether it is set on an object above it."""
     return ledger.is_managed(granted.chain)
 
 
 def set_managed_access(granted: Granted[object], *, managed: bool) -> None:
-    """Leave granting in a warehouse or namespace to those who manage grants, or to owners too. Idempotent."""
+    """With managed access, owners of objects in the warehouse or namespace may no longer grant privileges on them.
+
+    Only principals with `manage_grants` may. Idempotent.
+    """
     context, project_id = granted.context, granted.chain[1].id
     with changing():
         _hold_all(granted.chain)
@@ -126,7 +129,7 @@ def _check(writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry], kind: Ob
 def _hold_all(
     chain: Sequence[ObjectRef], writes: Sequence[GrantEntry] = (), deletes: Sequence[GrantEntry] = ()
 ) -> None:
-    """All rows that a change of the object's grants stands on, in everybody's order (see `db_transaction`)."""
+    """Lock all rows that a change of the object's grants depends on, in the global order (see `db_transaction`)."""
     kind, project_id = chain[-1].type, chain[1].id if len(chain) > 1 else None
     if kind is not ObjectType.PROJECT:
         _hold(chain)
@@ -134,18 +137,20 @@ def _hold_all(
     user_removal.hold(entry.principal for entry in deletes)
     projects.hold(project_id)
     if kind is not ObjectType.SERVER:
-        _hold(chain)  # again: it excludes moves only from here on, whose objects would be granted upon in the old place
+        # checked again: moves also lock the project's row, so only from here on the object stays where it is, and the
+        _hold(chain)
+        # grant is stored with the right ancestors
 
 
 def _hold(chain: Sequence[ObjectRef]) -> None:
-    """Keep the object where it is, and from being dropped, until the transaction ends.
+    """Lock the object against being dropped until the transaction ends.
 
-    A grant on what is gone would show for ever what that lay in. Raises NotFound when it is gone, Conflict when it lies
-    elsewhere than `chain` says.
+    A grant on a dropped object would keep the objects above it visible for ever. Raises NotFound if it was dropped,
+    Conflict if it was moved away from where `chain` says.
     """
     ref = chain[-1]
     if ref.type is ObjectType.SERVER:
-        Server.objects.select_for_update().get(singleton=True)  # nobody else removes an administrator meanwhile
+        Server.objects.select_for_update().get(singleton=True)  # see `user_removal.ensure_other_administrator`
         return
     rows = fetch(_PLACES[ref.type], [ref.id])
     if not rows:
@@ -156,7 +161,7 @@ def _hold(chain: Sequence[ObjectRef]) -> None:
 
 
 def _hold_principals(principals: Collection[PrincipalId], project_id: str | None) -> None:
-    """Keep them from being deleted until the transaction ends."""
+    """Lock the principals against deletion until the transaction ends."""
     roles = {each.removeprefix(ROLE_PREFIX) for each in principals if each.startswith(ROLE_PREFIX)}
     wanted = {each for each in principals if not each.startswith(ROLE_PREFIX)}
     if roles and project_id is None:
@@ -170,7 +175,7 @@ def _hold_principals(principals: Collection[PrincipalId], project_id: str | None
 
 
 def _losing_all(ref: ObjectRef, deletes: Sequence[GrantEntry]) -> set[PrincipalId]:
-    """Those of whom nothing is left on the object without `deletes`."""
+    """The principals who have no grant on the object once `deletes` are removed."""
     held = set(ledger.on(ref))
     return {principal for principal, _ in held} - {principal for principal, _ in held - {_pair(e) for e in deletes}}
 

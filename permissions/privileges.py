@@ -1,7 +1,7 @@
-"""What somebody holds on objects, however many are asked about: for questions about rights, never for acting.
+"""Looks up privileges on many objects at once, to answer questions about rights. Never used to authorize a request.
 
-Called by the actions and batch checks of the management API. The objects of each kind are looked up together, and what
-one request has found out it does not ask again.
+Called by the actions and batch checks of the management API. The objects of each type are read together, and results
+are kept for the rest of the request.
 """
 
 from collections import defaultdict
@@ -51,14 +51,14 @@ _MISSING: dict[ObjectType, type[LakewardenError]] = {
     ObjectType.VIEW: NoSuchView,
 }
 _GRANT_READERS = frozenset({Privilege.MANAGE_GRANTS, Privilege.ADMIN, Privilege.OPERATOR})
-"""Who holds one of these on an object may learn what others may do to it."""
+"""A caller with one of these on an object may ask what others may do on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An object as a caller names it: by `id`, or a namespace by `path`, a table or view by `path` and `name`.
+    """An object as a request names it: by `id`, or a namespace by `path`, a table or view by `path` and `name`.
 
-    `warehouse` is the id of the one that a namespace, table or view lies in; one of another warehouse is missing.
+    `warehouse` is the id of the warehouse of a namespace, table or view; an object of another warehouse is not found.
     """
 
     type: ObjectType
@@ -68,14 +68,14 @@ class Asked:
     name: str = ""
 
     def missing(self) -> LakewardenError:
-        """The answer for one that does not exist or that the caller may not see."""
+        """The error for an object that does not exist or that the caller may not see."""
         shown = ".".join((*self.path, *([self.name] if self.name else []))) or self.id
         return _MISSING[self.type](f"{self.type.value.capitalize()} does not exist: {shown}")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object that exists; `project` was read together with it (None: the server itself)."""
+    """An object that exists; `project` was read in the same query (None: the object is the server)."""
 
     chain: list[ObjectRef]
     project: Project | None
@@ -83,19 +83,19 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class NamedPrincipal:
-    """A principal as a request names it: a user by `user`, their id, or a role by `role`, its UUID."""
+    """A principal as a request names it: `user` is a user's id, `role` is a role's UUID."""
 
     user: PrincipalId | None = None
     role: str = ""
 
 
 def allowed_actions(kind: ObjectType, held: frozenset[Privilege]) -> list[str]:
-    """The names of all that `held` suffices for on an object of the kind, sorted."""
+    """The names of all actions on an object of this type that the privileges `held` allow, sorted."""
     return sorted(action.value for action in ACTIONS[kind] if is_allowed(action, held))
 
 
 def ensure_may_ask(held: frozenset[Privilege], kind: ObjectType) -> None:
-    """Raises Forbidden for a caller who holds `held` on an object, and may not read who else has rights on it."""
+    """Raises Forbidden if the caller's privileges `held` on an object do not allow reading its grants."""
     if held.isdisjoint(_GRANT_READERS):
         raise Forbidden(
             f"Not allowed: asking what others may do on this {kind.value} requires the right to read its grants "
@@ -104,7 +104,7 @@ def ensure_may_ask(held: frozenset[Privilege], kind: ObjectType) -> None:
 
 
 class Rights:
-    """The answers of one request, each found out once."""
+    """Privileges, each looked up once for a request."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
@@ -114,15 +114,15 @@ class Rights:
         self._roles: dict[tuple[str, str | None], PrincipalId | NoSuchRole] = {}
 
     def held(self, asked: Asked, found: Found | None, identity: NamedPrincipal | None = None) -> frozenset[Privilege]:
-        """All privileges of the caller, or of the `identity` that they ask about, on the object.
+        """All privileges on the object of the caller, or of `identity` if the request names one.
 
-        Raises the object's NoSuch… when it is missing or hidden, Forbidden when the caller may not ask about others,
+        Raises the object's NoSuch… error if it is missing or hidden, Forbidden if the caller may not ask about others,
         NoSuchRole for a role of another project than the object's. An unknown user holds nothing.
         """
         if found is None:
             raise asked.missing()
         own = self._held_by_caller(found)
-        if asked.type is not ObjectType.SERVER and Privilege.SEE not in own:  # the server is known to everybody
+        if asked.type is not ObjectType.SERVER and Privilege.SEE not in own:  # everybody knows that the server exists
             raise asked.missing()
         caller = self._context.caller
         if identity is None or (identity.user == caller.id and caller.assumed_role is None):
@@ -142,7 +142,7 @@ class Rights:
         if key not in self._others:
             if principal not in self._principals:
                 self._principals[principal] = access.principal_of(principal)
-            # never under the caller's key of what is known
+            # without `access.privileges`, which would cache the result as the caller's
             self._others[key] = backends.authorizer().privileges(self._principals[principal], found.chain)
         return self._others[key]
 
@@ -166,7 +166,7 @@ class Rights:
 
 
 def find(asked: Collection[Asked]) -> dict[Asked, Found]:
-    """Those of `asked` that exist, whether the caller may see them or not: two queries a kind at most."""
+    """Those of `asked` that exist, also if the caller may not see them; at most two queries for each type."""
     by_kind: dict[ObjectType, list[Asked]] = defaultdict(list)
     for each in asked:
         by_kind[each.type].append(each)
@@ -250,13 +250,13 @@ def _matching(rows: models.QuerySet[M], conditions: Iterable[Q]) -> Iterable[M]:
 
 
 def _of_ids(rows: models.QuerySet[M], names: Iterable[str]) -> dict[UUID | None, M]:
-    """By id; None, which stands for an invalid id, is never found."""
+    """The rows by id; None stands for an invalid id and is never a key."""
     identifiers = {_uuid(name) for name in names} - {None}
     return {row.pk: row for row in rows.filter(pk__in=identifiers)} if identifiers else {}
 
 
 def _place(asked: Asked) -> tuple[UUID, str] | None:
-    """Warehouse and key of the namespace that `asked` is, or lies in, by its path; None when it cannot exist."""
+    """Warehouse id and path key of the namespace that `asked` names or lies in; None if it cannot exist."""
     warehouse = _uuid(asked.warehouse)
     if warehouse is None or not asked.path or not can_be(asked.path):
         return None

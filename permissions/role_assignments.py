@@ -1,4 +1,4 @@
-"""Owners and members of a role changed by one request, as the permissions API writes them."""
+"""Changes owners and members of a role in one transaction, as the permissions API sends them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +15,21 @@ from tenants.services.roles import locked
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Who is to own the role, or to be in it, from now on; or no more."""
+    """The owners and members to add, or those to remove."""
 
     owners: Sequence[GrantEntry] = ()
     members: Sequence[PrincipalId] = ()
 
 
 def apply(granted: Granted[Role], *, writes: Difference, deletes: Difference) -> None:
-    """Add and remove, all or none. The caller may manage the role's assignments; raises as the verbs of each do."""
+    """Add and remove owners and members, all or none.
+
+    The caller must be authorized to manage the role's assignments. Raises what `grants.apply`, `role_members.add` and
+    `role_members.remove` raise.
+    """
     with changing():
-        # all that both verbs hold, before the project's row that the first of them takes
+        # everything that the calls below lock, first: `grants.apply` locks the project's row, which comes last in the
+        # order
         projects.lock_graph(granted.target.project_id)
         locked(granted.target)
         owners = [entry.principal for entry in (*writes.owners, *deletes.owners)]

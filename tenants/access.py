@@ -1,4 +1,6 @@
-"""Looks up and authorizes the server, projects, roles and warehouses; the only way to a `Granted` one."""
+"""Looks up and authorizes the server, projects, roles, users and warehouses; nothing else
+returns `Granted` for them.
+"""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -36,13 +38,13 @@ from tenants.models.warehouse import WarehouseQuerySet
 
 SERVER = ObjectRef(ObjectType.SERVER, "server")
 _OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
-"""What every user may do to themselves."""
+"""Actions that every user may do on their own row."""
 _NOBODY = Principal(PrincipalId(""))
-"""A deleted user, who holds nothing, whatever is granted to their id."""
+"""Stands for a deleted user: holds nothing, even if grants to their id exist."""
 
 
 def default_project_id() -> str:
-    """The project of requests that name none; raises ProjectIdMissing on a server that has no such project."""
+    """The project of requests that name none; raises ProjectIdMissing if the server has no default project."""
     if not config.current().server.enable_default_project:
         raise ProjectIdMissing("The request names no project, and this server has no default one: send x-project-id")
     return DEFAULT_PROJECT_ID
@@ -66,7 +68,7 @@ def warehouse_chain(warehouse: Warehouse) -> list[ObjectRef]:
 
 
 def token_roles(context: RequestContext, project_id: str | None) -> tuple[PrincipalId, ...]:
-    """The project's roles (None: of every project) that the caller's token names; a deleted user has none."""
+    """The project's roles (None: of all projects) that the caller's token names; none for a deleted user."""
     caller = context.caller
     if not caller.token_roles:
         return ()
@@ -79,7 +81,10 @@ def token_roles(context: RequestContext, project_id: str | None) -> tuple[Princi
 
 
 def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Project | None) -> frozenset[Privilege]:
-    """All that the caller holds on the last of `chain`; `project` was read together with it."""
+    """All privileges of the caller on the last object of `chain`.
+
+    `project` was read in the same query as that object, so its epoch shows whether a cached decision is still valid.
+    """
     epoch = Epoch(project.id, project.authz_epoch) if project else None
     return held(
         backends.authorizer(),
@@ -91,30 +96,33 @@ def privileges(context: RequestContext, *, chain: list[ObjectRef], project: Proj
 
 
 def privileges_elsewhere(context: RequestContext, chain: list[ObjectRef]) -> frozenset[Privilege]:
-    """All that the caller would hold on the last of `chain` if it lay there: asked anew, and never kept."""
+    """All privileges that the caller would have on the last object of `chain` if it were there; never cached."""
     return backends.authorizer().privileges(principal_of_caller(context, chain[1].id), chain)
 
 
 def manages_grants(principal: PrincipalId, chain: list[ObjectRef]) -> bool:
-    """Whether somebody may grant every right on the last of `chain`, or would if it lay there; by no token's roles."""
+    """Whether the principal may grant every privilege on the last object of `chain`, or could if it were there.
+
+    Roles that only a token names do not count.
+    """
     return Privilege.MANAGE_GRANTS in backends.authorizer().privileges(principal_of(principal), chain)
 
 
 def principal_of(principal: PrincipalId) -> Principal:
-    """Somebody else whose privileges are asked about; what roles a user's next token will name is not known."""
+    """A principal other than the caller, without roles from a token: no token of theirs is at hand."""
     return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Principal(principal)
 
 
 def principal_of_caller(context: RequestContext, project_id: str | None) -> Principal:
-    """Whose privileges count: the caller's, or those of the role that they act as.
+    """The principal whose privileges count: the caller, or the role that they assumed (x-assume-role).
 
-    Raises BadRequest for a role that is nowhere, Forbidden for one that the caller is not in.
+    Raises BadRequest for a role that does not exist, Forbidden for one that the caller is not a member of.
     """
     caller = context.caller
     if User.objects.filter(id=caller.id, deleted_at__isnull=False).exists():
         return _NOBODY
     if caller.assumed_role is None:
-        # a role of a project says nothing about the server
+        # roles belong to a project and have no privileges on the server
         return Principal(caller.id, token_roles(context, project_id) if project_id else ())
     unknown = BadRequest(f"The role {caller.assumed_role} of x-assume-role does not exist")
     role = Role.objects.filter(id=caller.assumed_role).first()
@@ -126,9 +134,9 @@ def principal_of_caller(context: RequestContext, project_id: str | None) -> Prin
     if role.principal not in may and owners.isdisjoint(may):
         refused = Forbidden(f"Not allowed: you are not in the role {caller.assumed_role} of x-assume-role")
         context.trail.refused = Refused("assume", "role", caller.assumed_role, role.project_id, refused.message)
-        # another tenant's is answered as if it did not exist
+        # a role of a project that the caller does not see is answered like one that does not exist
         raise refused if role.project_id in grants.projects_of(direct) else unknown
-    # what the role holds in its own project; of any other it knows nothing
+    # the role's grants are all in its own project, so in another project it holds nothing
     return Principal(role.principal)
 
 
@@ -158,7 +166,7 @@ def server(context: RequestContext, action: ServerAction) -> Granted[Server]:
 
 
 def is_server_administrator(context: RequestContext) -> bool:
-    """Whether the caller may do what concerns the whole server, such as handing a warehouse to its administrators."""
+    """Whether the caller is an administrator or operator of the server."""
     return not privileges(context, chain=[SERVER], project=None).isdisjoint({Privilege.ADMIN, Privilege.OPERATOR})
 
 
@@ -167,7 +175,7 @@ def may_on_server(context: RequestContext, action: ServerAction) -> bool:
 
 
 def project(context: RequestContext, project_id: str, action: ProjectAction) -> Granted[Project]:
-    """Raises NoSuchProject when it is missing or hidden."""
+    """The project with this id. Raises NoSuchProject if it is missing or hidden from the caller."""
     missing = NoSuchProject(f"Project does not exist: {project_id}")
     # only valid ids are looked up: the database refuses some characters
     found = Project.objects.filter(id=project_id).first() if PROJECT_ID.fullmatch(project_id) else None
@@ -177,9 +185,9 @@ def project(context: RequestContext, project_id: str, action: ProjectAction) -> 
 
 
 def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[User]:
-    """The user of an id: oneself, or anybody for an administrator of the server.
+    """The user with this id: the caller, or anybody if the caller administers the server.
 
-    Raises NoSuchUser when the user is missing, deleted or hidden.
+    Raises NoSuchUser if the user is missing, deleted or hidden from the caller.
     """
     missing = NoSuchUser(f"User does not exist: {user_id}")
     # the database holds no NUL, and refuses to look for one
@@ -196,12 +204,12 @@ def user(context: RequestContext, user_id: str, action: UserAction) -> Granted[U
 
 
 def user_actions(held: frozenset[Privilege], *, is_self: bool) -> list[UserAction]:
-    """What a principal who holds `held` on the server may do to a user; `is_self`: to themselves."""
+    """The actions that the privileges `held` on the server allow on a user; `is_self`: the user is the caller."""
     return [action for action in UserAction if is_allowed(action, held) or (is_self and action in _OWN_ACTIONS)]
 
 
 def visible_projects(context: RequestContext) -> list[Project]:
-    """The projects that the caller may see, by name: all of them for an administrator of the server."""
+    """The projects that the caller may see, sorted by name: all of them for an administrator of the server."""
     found = Project.objects.order_by("name_key")
     if not may_on_server(context, ServerAction.LIST_PROJECTS):
         found = found.filter(id__in=grants.projects_of(_everywhere(context)))
@@ -209,14 +217,14 @@ def visible_projects(context: RequestContext) -> list[Project]:
 
 
 def _everywhere(context: RequestContext) -> tuple[PrincipalId, ...]:
-    """The caller and the roles of any project that their token names, or the role that they act as."""
+    """The caller and the roles of all projects that their token names, or only the role that they assumed."""
     principal = principal_of_caller(context, None)
     own = principal.id == context.caller.id
     return (principal.id, *(token_roles(context, None) if own else ()))
 
 
 def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, ...]:
-    """The ids of the caller and of all their roles in a project, for lists of what they have a right on."""
+    """The ids of the caller and of all their roles in a project, to filter lists by their rights."""
     epoch, caller = Epoch(project.id, project.authz_epoch), context.caller.key
     known = CALLER_PRINCIPALS.find(caller, project.id, epoch)
     if known is None:
@@ -226,12 +234,14 @@ def principals(context: RequestContext, project: Project) -> tuple[PrincipalId, 
 
 
 def shown_to(granted: Granted[object], everything: Action, project: Project) -> tuple[PrincipalId, ...] | None:
-    """By whose rights a list of what lies in the object is filtered; None when the caller sees `everything` in it."""
+    """The principals by whose rights a list is filtered; None if the caller may do `everything` and no filter is
+    needed.
+    """
     return None if granted.allows(everything) else principals(granted.context, project)
 
 
 def role(context: RequestContext, role_id: str, action: RoleAction, *, project_id: str) -> Granted[Role]:
-    """The role of an id in a project. Raises NoSuchRole when it is missing, hidden or another project's."""
+    """The role with this id in the project. Raises NoSuchRole if it is missing, hidden or of another project."""
     missing = NoSuchRole(f"Role does not exist: {role_id}")
     found = _find_role(role_id)
     if found is None:
@@ -243,13 +253,16 @@ def role(context: RequestContext, role_id: str, action: RoleAction, *, project_i
 
 
 def note_foreign(context: RequestContext, action: str, kind: str, identifier: str, *, project_id: str) -> None:
-    """Have the audit of an object's project told that a request about another one named it, to which it is missing."""
+    """Write to the audit of the object's project that a request about another project named the object.
+
+    The request itself is answered as if the object did not exist.
+    """
     reason = f"The {kind} was named in a request about another project; answered as not found"
     context.trail.refused = Refused(action, kind, identifier, project_id, reason)
 
 
 def note_foreign_roles(context: RequestContext, principals: Iterable[PrincipalId], *, project_id: str) -> None:
-    """As `note_foreign`, if one of the principals of a change is a role of another project than the request's."""
+    """Like `note_foreign`, if one of the principals of a change is a role of another project."""
     ids = [each.removeprefix(ROLE_PREFIX) for each in principals if each.startswith(ROLE_PREFIX)]
     found = Role.objects.filter(id__in=ids).exclude(project_id=project_id).first() if ids else None
     if found is not None:
@@ -257,7 +270,7 @@ def note_foreign_roles(context: RequestContext, principals: Iterable[PrincipalId
 
 
 def role_anywhere(context: RequestContext, role_id: str, action: RoleAction) -> Granted[Role]:
-    """As `role`, whatever project the request is about."""
+    """Like `role`, in the role's own project, whatever project the request names."""
     found = _find_role(role_id)
     return role(context, role_id, action, project_id=found.project_id if found else "")
 
@@ -271,7 +284,7 @@ def _find_role(identifier: str) -> Role | None:
 
 
 def visible_warehouses(project: Granted[Project]) -> WarehouseQuerySet:
-    """The project's warehouses that the caller may see, by name; to be narrowed by whoever asks."""
+    """The project's warehouses that the caller may see, sorted by name."""
     found = Warehouse.objects.filter(project=project.target).order_by("name_key")
     if Privilege.DESCRIBE not in project.privileges:
         found = found.shown_to(principals(project.context, project.target), project_id=project.target.id)
@@ -279,7 +292,7 @@ def visible_warehouses(project: Granted[Project]) -> WarehouseQuerySet:
 
 
 def ensure_active(warehouse: Warehouse) -> None:
-    """For all that happens in a warehouse. Raises NoSuchWarehouse; call it once the caller is known to see it."""
+    """Raises NoSuchWarehouse for an inactive one. Call it after authorization: the message confirms that it exists."""
     if warehouse.status != Warehouse.Status.ACTIVE:
         raise NoSuchWarehouse(
             f"The warehouse {warehouse.name!r} is inactive: nothing in it can be used until it is activated again"
@@ -287,7 +300,7 @@ def ensure_active(warehouse: Warehouse) -> None:
 
 
 def warehouse(context: RequestContext, warehouse_id: str | UUID, action: WarehouseAction) -> Granted[Warehouse]:
-    """The warehouse of an id, as in `/v1/{prefix}`. Raises NoSuchWarehouse when it is missing or hidden."""
+    """The warehouse with this id, as in `/v1/{prefix}`. Raises NoSuchWarehouse if it is missing or hidden."""
     missing = NoSuchWarehouse(f"Warehouse does not exist: {warehouse_id}")
     try:
         key = UUID(str(warehouse_id))
@@ -302,7 +315,7 @@ def warehouse(context: RequestContext, warehouse_id: str | UUID, action: Warehou
 def warehouse_named(
     context: RequestContext, name: str, action: WarehouseAction, *, project_id: str
 ) -> Granted[Warehouse]:
-    """The active warehouse of a name in a project, as in `GET /v1/config?warehouse=`; raises NoSuchWarehouse."""
+    """The project's active warehouse with this name, as in `GET /v1/config?warehouse=`. Raises NoSuchWarehouse."""
     missing = NoSuchWarehouse(f"Warehouse does not exist: {name}")
     # the database holds no NUL, and refuses to look for one
     can_be = PROJECT_ID.fullmatch(project_id) and "\x00" not in name

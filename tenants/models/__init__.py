@@ -1,4 +1,4 @@
-"""Server → Project → Warehouse, and the users and roles who act in them."""
+"""The models above the catalog: server, projects, warehouses, users and roles."""
 
 from tenants.models.left_location import LeftLocation
 from tenants.models.project import Project

@@ -1,4 +1,4 @@
-"""What a drop in a warehouse means: gone at once, or restorable for a while; pure."""
+"""A warehouse's delete profile: whether dropped tables and views are removed at once or can be restored. No I/O."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,17 @@ MOST_EXPIRATION_S = 10 * 366 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class DeleteProfile:
-    """`expiration_s`: for how long what is dropped can be restored; None: not at all."""
+    """`expiration_s`: for how many seconds a dropped table or view can be restored; None: not
+    at all (hard deletion).
+    """
 
     expiration_s: int | None = None
 
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
-        """Of `{"type": "hard"}` or `{"type": "soft", "expiration-seconds": N}`; raises BadRequest for anything else."""
+        """Parse `{"type": "hard"}` or `{"type": "soft", "expiration-seconds": N}`; raises
+        BadRequest for anything else.
+        """
         kind, given = value.get("type"), set(value)
         if kind == "hard" and given == {"type"}:
             return cls()
@@ -30,7 +34,7 @@ class DeleteProfile:
         )
 
     def dump(self) -> dict[str, Any]:
-        """As it is written on the wire, and kept."""
+        """The JSON object as the API returns it and as the database stores it."""
         if self.expiration_s is None:
             return {"type": "hard"}
         return {"type": "soft", "expiration-seconds": self.expiration_s}

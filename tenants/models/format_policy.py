@@ -1,4 +1,4 @@
-"""Which versions of the Iceberg table format a warehouse's tables may have, and which one new ones get; pure."""
+"""The versions of the Iceberg table format that a warehouse allows, and the default for new tables. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from lakewarden.errors import BadRequest, ValidationFailed
 
 FORMAT_VERSIONS = (1, 2, 3)
 PREFERRED = 2
-"""What a new table gets when nobody says anything; the most engines read and write it."""
+"""The version of a new table when neither the request nor the warehouse sets one: most engines support it."""
 
 
 def all_format_versions() -> list[int]:
@@ -17,7 +17,7 @@ def all_format_versions() -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class FormatVersionPolicy:
-    """`allowed` ascending and not empty; `default` one of them, or None for our own choice."""
+    """`allowed` is ascending and not empty; `default` is one of them, or None: PREFERRED if it is allowed."""
 
     allowed: tuple[int, ...] = FORMAT_VERSIONS
     default: int | None = None
@@ -36,13 +36,13 @@ class FormatVersionPolicy:
 
     @property
     def for_new_tables(self) -> int:
-        """The version of a table whose creator asks for none."""
+        """The version of a new table whose create request does not set `format-version`."""
         if self.default is not None:
             return self.default
         return PREFERRED if PREFERRED in self.allowed else self.allowed[-1]
 
     def ensure_allowed(self, version: int) -> None:
-        """Raises ValidationFailed when no table of the warehouse may be given the version."""
+        """Raises ValidationFailed when the policy does not allow the version."""
         if version not in self.allowed:
             raise ValidationFailed(
                 f"Format version {version} is not allowed in this warehouse; allowed: {_listed(self.allowed)}"

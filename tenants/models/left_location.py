@@ -1,11 +1,11 @@
-"""Where a warehouse that is gone, or lies elsewhere now, has left files."""
+"""Locations where a deleted or relocated warehouse may have left files (ADR 0016)."""
 
 from django.db import models
 from django.utils import timezone
 
 
 class LeftLocation(models.Model):
-    """`location` is written with links followed; the project need not be there any more."""
+    """`location` is the real path (symbolic links resolved); the project may have been deleted since."""
 
     location = models.TextField(primary_key=True)
     project_id = models.TextField()

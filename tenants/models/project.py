@@ -1,4 +1,4 @@
-"""A project: the border that no query and no right crosses."""
+"""A project: one tenant. No query and no privilege reaches from one project into another."""
 
 import re
 import time
@@ -10,9 +10,10 @@ PROJECT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 def first_epoch() -> int:
-    """The authorization epoch of a new project, beyond those of any earlier one of the same id.
+    """The authorization epoch of a new project: the current time in microseconds.
 
-    What a process keeps of a deleted project must never be taken for a right in its successor.
+    It must be higher than any epoch of an earlier, deleted project with the same id: decisions that a process cached
+    for the old project must never be valid for the new one.
     """
     return time.time_ns() // 1000
 

@@ -1,4 +1,4 @@
-"""A role of a project: a name for many principals. Who is in it is in `lakewarden.authz.ledger`."""
+"""A role of a project: a name for many principals. Its members are stored by `lakewarden.authz.ledger`."""
 
 from django.db import models
 
@@ -6,11 +6,11 @@ from lakewarden.context import PrincipalId, role_principal
 from tenants.models.project import Project
 
 OWN_PROVIDER = "lakewarden"
-"""The provider of roles that are made here and stand for nothing outside."""
+"""The provider id of roles that are not bound to a group of an identity provider."""
 
 
 class Role(models.Model):
-    """`provider_id` and `source_id` say which group of which identity provider it stands for."""
+    """`provider_id` and `source_id` name the identity provider and its group that the role is bound to."""
 
     id = models.UUIDField(primary_key=True)
     project = models.ForeignKey(Project, on_delete=models.PROTECT)

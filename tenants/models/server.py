@@ -1,4 +1,4 @@
-"""The one row that says who this server is; its id never changes."""
+"""The server's identity: a single row, whose id never changes."""
 
 from typing import Self
 
@@ -21,6 +21,6 @@ class Server(models.Model):
 
     @classmethod
     def this(cls) -> Self:
-        """The row, made at first sight: a server has its id before anybody bootstraps it."""
+        """The row, created at the first call: a server has its id before it is bootstrapped."""
         server, _ = cls.objects.get_or_create(singleton=True, defaults={"id": new_id()})
         return server

@@ -1,4 +1,7 @@
-"""People and programs that have been seen: name, email and type only, so that rights can be given to them."""
+"""Users: people and programs that have called the server or that an administrator registered.
+
+Only name, email and type are stored. Identity providers keep everything else.
+"""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""A warehouse: a storage location of its own, with the namespaces and tables in it."""
+"""A warehouse: namespaces and tables with a storage location that no other warehouse shares."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,11 +21,11 @@ SELF_MANAGED = "self-managed"
 
 class WarehouseQuerySet(models.QuerySet["Warehouse"]):
     def find(self, identifier: UUID) -> "Warehouse | None":
-        """The warehouse of an id, with its project."""
+        """The warehouse with this id, and its project, in one query; None if it does not exist."""
         return _one("w.id = %s", [identifier])
 
     def shown_to(self, principals: Sequence[PrincipalId], *, project_id: str) -> "WarehouseQuerySet":
-        """Those of a project with a right of one of `principals` on or in them."""
+        """The project's warehouses on which, or on something in which, one of `principals` holds a privilege."""
         rows = fetch(visible_objects.WAREHOUSES, {"principals": list(principals), "project": project_id})
         return self.filter(id__in={identifier for (identifier,) in rows})
 
@@ -85,7 +85,7 @@ PROJECT = Shape(Project, "p")
 
 
 def warehouse_of(values: Sequence[Any]) -> Warehouse:
-    """The warehouse of the values of WAREHOUSE.columns followed by those of PROJECT.columns."""
+    """Build a warehouse from a row of WAREHOUSE.columns followed by PROJECT.columns."""
     found = WAREHOUSE.instance(values[: len(WAREHOUSE)])
     found.project = PROJECT.instance(values[len(WAREHOUSE) :])
     return found

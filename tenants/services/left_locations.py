@@ -1,4 +1,6 @@
-"""What warehouses leave behind is not taken over with a new one by whoever may create that (ADR 0016)."""
+"""Protects the files that deleted or relocated warehouses left behind: creating a warehouse at the same location
+does not give access to them (ADR 0016).
+"""
 
 from collections.abc import Collection
 
@@ -17,15 +19,16 @@ from tenants.models import LeftLocation, Warehouse
 
 
 def leave(warehouse: Warehouse) -> None:
-    """In the transaction in which the warehouse goes, or is given another location: its files stay where they are."""
-    location, told = warehouse.profile.real_location, {"project_id": warehouse.project_id}
-    LeftLocation.objects.update_or_create(location=location, defaults=told)
+    """Record the warehouse's location; call it in the transaction that deletes or relocates the warehouse."""
+    location, values = warehouse.profile.real_location, {"project_id": warehouse.project_id}
+    LeftLocation.objects.update_or_create(location=location, defaults=values)
 
 
 def check(context: RequestContext, profile: StorageProfile) -> frozenset[str]:
-    """Which left locations a warehouse there may overlap: those without files, and those whose files are the caller's.
+    """The left locations that a warehouse with this profile may overlap: empty ones, and those the caller has rights
+    to.
 
-    Raises AlreadyExists when it may not overlap one of them, BadRequest when the storage cannot say.
+    Raises AlreadyExists if it may not overlap one of them, BadRequest if the storage cannot be read.
     """
     found = _overlapping(profile)
     for each in found:
@@ -35,7 +38,10 @@ def check(context: RequestContext, profile: StorageProfile) -> frozenset[str]:
 
 
 def take(profile: StorageProfile, *, checked: Collection[str]) -> None:
-    """In the transaction of the change: what was `checked` is the warehouse's now. Raises AlreadyExists."""
+    """Remove the records that lie inside the new warehouse; call it in the transaction that creates or relocates it.
+
+    `checked` is what `check` returned. Raises AlreadyExists if a location was left there since.
+    """
     found = {each.location for each in _overlapping(profile)}
     if not found <= set(checked):
         raise _refused(profile)
@@ -49,13 +55,16 @@ def _overlapping(profile: StorageProfile) -> list[LeftLocation]:
 
 
 def _may_take_over(context: RequestContext, left: LeftLocation) -> bool:
-    """Who makes the warehouse may register the tables whose files lie there, and grant rights on them."""
+    """Whoever creates the warehouse can register the tables whose files lie there and grant rights on them.
+
+    So the caller must hold the privileges that would have allowed the same in the old warehouse's project.
+    """
     held = access.privileges_elsewhere(context, project_chain(left.project_id))
     return {Privilege.MODIFY, Privilege.MANAGE_GRANTS} <= held
 
 
 def _is_empty(profile: StorageProfile, left: LeftLocation) -> bool:
-    """Whether no file lies in what is common to both places."""
+    """Whether no file lies in the part that both locations share."""
     real = profile.real_location
     common = profile.location + left.location[len(real) :] if is_at_or_in(left.location, real) else profile.location
     try:

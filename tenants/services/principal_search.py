@@ -1,4 +1,4 @@
-"""Finds users and roles by what somebody remembers of their names; no extension of the database is needed."""
+"""Finds users and roles by parts of their names (trigrams), without an extension of PostgreSQL."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _PART = 3  # letters
 
 @dataclass(frozen=True, slots=True)
 class FoundUser:
-    """`email` is None where the caller has no business with it."""
+    """`email` is None if the user has none or the caller may not see it."""
 
     id: str
     name: str
@@ -29,7 +29,9 @@ class FoundUser:
 
 
 def roles(granted: Granted[Project], text: str) -> list[Role]:
-    """The ten roles of the project that are most like `text`, best first; the one of that id alone, if it is an id."""
+    """The ten roles of the project whose names are most similar to `text`, best first; if it
+    is an id, only that role.
+    """
     of_project = Role.objects.filter(project=granted.target)
     try:
         return list(of_project.filter(id=UUID(text)))
@@ -40,16 +42,19 @@ def roles(granted: Granted[Project], text: str) -> list[Role]:
 
 
 def users(granted: Granted[Server], text: str) -> list[FoundUser]:  # noqa: ARG001 proves the right
-    """The ten users of the server that are most like `text`, best first; one of exactly that id or e-mail is first."""
+    """The ten users of the server whose names are most similar to `text`, best first.
+
+    A user with exactly this id or email comes first.
+    """
     exact = _exactly(text)
     like = _like(text, project_id=None)
     return [FoundUser(user.id, user.name, user.email, user.user_type) for user in _merged(exact, like)]
 
 
 def users_in_project(granted: Granted[Project], text: str) -> list[FoundUser]:
-    """As `users`, among those who hold a grant or membership in the project.
+    """Like `users`, among those who hold a grant or a membership in the project.
 
-    Other users are found by their exact id or email; an email that the caller does not know is not returned.
+    Other users are found only by their exact id or email; their email is returned only if the caller gave it.
     """
     exact = _exactly(text)
     insiders = {user for (user,) in fetch(_INSIDERS, [[user.id for user in exact], granted.target.id])}
@@ -62,9 +67,10 @@ def users_in_project(granted: Granted[Project], text: str) -> list[FoundUser]:
 
 
 def patterns(text: str) -> list[str]:
-    """What a name must be LIKE to be a candidate: it holds three letters in a row of a word, or begins as a short one.
+    """Patterns for LIKE that select candidates: a name must contain three consecutive letters of a word of `text`.
 
-    Databases differ in whether they know the case of letters beyond ASCII: each part comes in the usual spellings.
+    A word of one or two letters must be the beginning of the name. Whether PostgreSQL knows upper and lower case
+    beyond ASCII depends on the database's locale, so each part comes in the usual spellings.
     """
     words = re.findall(r"\w+", match_key(text))
     if not words:
@@ -87,12 +93,12 @@ def _parts(word: str) -> Iterable[str]:
 
 
 def _escaped(text: str) -> str:
-    """Without the meaning that LIKE gives some characters."""
+    """Escape the characters that have a meaning in LIKE."""
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 
 def _rank(text: str, name: str) -> tuple[float, str]:
-    """Best first: by the share of the parts of both that they have in common, then by name."""
+    """A sort key, best first: the share of three-letter parts that both have in common, then the name."""
     key = match_key(name)
     asked, there = ({p for w in re.findall(r"\w+", each) for p in _parts(f" {w} ")} for each in (match_key(text), key))
     return -len(asked & there) / max(len(asked | there), 1), key

@@ -1,4 +1,4 @@
-"""Projects: created by operators, listed to those who may see them, removed when nothing is in them."""
+"""Creates, renames and deletes projects, and holds the locks that changes of rights in a project need."""
 
 from django.db import IntegrityError, connection
 from django.db.models import ProtectedError
@@ -18,11 +18,14 @@ from tenants.access import project_chain
 from tenants.models import Project, Role, Server, Warehouse
 from tenants.models.project import PROJECT_ID, first_epoch
 
-_GRAPH_LOCK = 0x6C6B7267  # advisory lock, one a project: who is in which role changes in turn
+_GRAPH_LOCK = 0x6C6B7267  # advisory lock for each project: memberships of its roles are changed one at a time
 
 
 def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Project:
-    """Raises InvalidArgument for a bad name or id, AlreadyExists when either is taken (without regard to case)."""
+    """Create a project; the caller becomes its administrator.
+
+    Raises InvalidArgument for an invalid name or id, AlreadyExists if the id or the name (ignoring case) is taken.
+    """
     check_name(name, what="project")
     if project_id is not None and not PROJECT_ID.fullmatch(project_id):
         raise InvalidArgument(
@@ -42,9 +45,10 @@ def create(granted: Granted[Server], name: str, *, project_id: str | None) -> Pr
 
 
 def rename(granted: Granted[Project], name: str) -> Project:
-    """Give the project another name; its own name changes nothing.
+    """Rename the project; its current name changes nothing.
 
-    Raises InvalidArgument for a bad name, AlreadyExists for a taken one, NoSuchProject when it is gone meanwhile.
+    Raises InvalidArgument for an invalid name, AlreadyExists for a taken one, NoSuchProject if it was deleted
+    meanwhile.
     """
     check_name(name, what="project")
     try:
@@ -62,14 +66,16 @@ def rename(granted: Granted[Project], name: str) -> Project:
 
 
 def delete(granted: Granted[Project]) -> None:
-    """Remove a project without warehouses; its roles, grants and memberships go with it.
+    """Delete a project that has no warehouses, with its roles, grants and memberships.
 
-    Raises ProjectNotEmpty, NoSuchProject when it is gone meanwhile.
+    Raises ProjectNotEmpty, and NoSuchProject if it was deleted meanwhile.
     """
     not_empty = ProjectNotEmpty(f"The project {granted.target.name!r} still has warehouses: delete them first")
     try:
         with changing():
-            # all that its roles and rights are changed under, in everybody's order (see `lakewarden.db_transaction`)
+            # every lock under which roles and rights are changed, in the global order (see
+            # `lakewarden.db_transaction`):
+            # otherwise a grant that is made at the same time would outlive the project, or the two would deadlock
             Server.objects.select_for_update().get(singleton=True)
             lock_graph(granted.target.id)
             list(Role.objects.filter(project=granted.target).order_by("id").select_for_update().values_list("id"))
@@ -86,7 +92,7 @@ def delete(granted: Granted[Project]) -> None:
 
 
 def _locked(project: Project) -> Project:
-    """The row as it is now, which nobody else changes until the transaction ends."""
+    """The current row, locked until the transaction ends."""
     found = Project.objects.select_for_update().filter(id=project.id).first()
     if found is None:
         raise NoSuchProject(f"Project does not exist: {project.id}")
@@ -94,17 +100,21 @@ def _locked(project: Project) -> Project:
 
 
 def bump_epoch(project_id: str) -> None:
-    """Make every decision that is cached for the project stale, for changes that the ledger does not see."""
+    """Invalidate all cached decisions of the project, after a change that is not made through the ledger."""
     epochs.raise_in([project_id])
 
 
 def hold(project_id: str | None) -> None:
-    """Until the transaction ends, nobody else changes a right in the project (None: in any, as on the server)."""
+    """Lock the project's row (None: all, for privileges on the server) against changes of rights until the end of the
+    transaction.
+    """
     rows = Project.objects.order_by("id").select_for_update(no_key=True)
     list((rows if project_id is None else rows.filter(id=project_id)).values_list("id"))
 
 
 def lock_graph(project_id: str) -> None:
-    """Until the transaction ends, nobody else changes who is in which role of the project, makes or removes a role."""
+    """Until the transaction ends, no other transaction changes the memberships of the project's roles, creates or
+    deletes a role.
+    """
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [_GRAPH_LOCK, project_id])

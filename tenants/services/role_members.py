@@ -1,4 +1,4 @@
-"""Who is in which role: direct and transitive, without cycles and not nested too deeply."""
+"""Members of roles, direct and transitive; refuses cycles and nesting that is too deep."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,20 +24,20 @@ MAX_BATCH = 1000
 
 
 class RoleMembershipCycle(Conflict):
-    """A role would be in itself, directly or through others."""
+    """A role would be a member of itself, directly or through other roles."""
 
     wire_type = "RoleMembershipCycleException"
 
 
 class RoleMembershipDepthExceeded(Conflict):
-    """The chain of roles, each in the next, would be too long."""
+    """Too many roles would be nested in each other."""
 
     wire_type = "RoleMembershipDepthExceededException"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`id` is a user's `<provider>~<subject>` or a role's UUID; the name is None when there is nobody behind the id."""
+    """`id` is a user's `<provider>~<subject>` or a role's UUID; `name` is None if no such user or role exists now."""
 
     type: Literal["user", "role"]
     id: str
@@ -49,9 +49,10 @@ def is_role(principal: PrincipalId) -> bool:
 
 
 def add(granted: Granted[Role], wanted: Sequence[PrincipalId]) -> None:
-    """Put them into the role, all or none; who is in it already stays.
+    """Add members to the role, all or none; those who are members already stay.
 
-    The caller has seen the roles among them. Raises BadRequest for more than 1,000 or a deleted user, NoSuchUser,
+    The caller must have been authorized to see the roles among them. Raises BadRequest for more than 1,000 members or
+    a deleted user, NoSuchUser,
     NoSuchRole, RoleMembershipCycle and RoleMembershipDepthExceeded.
     """
     if len(wanted) > MAX_BATCH:
@@ -64,7 +65,7 @@ def add(granted: Granted[Role], wanted: Sequence[PrincipalId]) -> None:
 
 
 def remove(granted: Granted[Role], member: PrincipalId) -> None:
-    """Take a user or role out of the role; nothing happens when it is not in it."""
+    """Remove a user or role from the role; nothing changes if it is not a member."""
     with changing():
         projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
@@ -73,7 +74,10 @@ def remove(granted: Granted[Role], member: PrincipalId) -> None:
 
 
 def ensure_known(wanted: Iterable[PrincipalId], *, project_id: str) -> None:
-    """Raises NoSuchUser, NoSuchRole (another project's too) or BadRequest (a deleted user); under the graph's lock."""
+    """Raises NoSuchUser, NoSuchRole (also for a role of another project) or BadRequest (a deleted user).
+
+    The caller holds `projects.lock_graph`, so a role that was found is not deleted before the transaction ends.
+    """
     several = set(wanted)
     user_removal.ensure_present(sorted(each for each in several if not is_role(each)))
     ids = {role_id(each) for each in several if is_role(each)}
@@ -83,14 +87,14 @@ def ensure_known(wanted: Iterable[PrincipalId], *, project_id: str) -> None:
 
 
 def missing(role: Role, wanted: Iterable[PrincipalId]) -> list[PrincipalId]:
-    """Those of `wanted` who are not in the role yet."""
+    """Those of `wanted` who are not members of the role yet."""
     several = set(wanted)
     there = Membership.objects.filter(role_id=role.principal, member_id__in=several)
     return sorted(several.difference(map(PrincipalId, there.values_list("member_id", flat=True))))
 
 
 def change(role: Role, context: RequestContext, added: Sequence[PrincipalId], removed: Collection[PrincipalId]) -> None:
-    """Apply a difference under the graph's lock and record it, if there is any."""
+    """Remove and add members and record the change, if there is any. The caller holds `projects.lock_graph`."""
     gone = members.remove(role.principal, removed) if removed else 0
     if not added and not gone:
         return
@@ -121,7 +125,9 @@ def _check_nesting(role: Role, added: Sequence[PrincipalId]) -> None:
 
 
 def direct(granted: Granted[Role], page: Page, *, kind: str | None) -> tuple[list[Member], str | None]:
-    """A page of the direct members by id: users, roles, or (None) both; and the key of the next page."""
+    """A page of the direct members, sorted by id, and the key of the next page; `kind` is
+    `user`, `role` or None: both.
+    """
     roles_only = None if kind is None else kind == "role"
     found = members.of_role(granted.target.principal, roles=roles_only, after=page.after or "", limit=page.limit)
     shown, following = page.cut([(each, str(each)) for each in found])
@@ -134,7 +140,7 @@ def everybody_in(granted: Granted[Role]) -> list[PrincipalId]:
 
 
 def transitive(granted: Granted[Role], page: Page, *, kind: str | None) -> tuple[list[Member], str | None]:
-    """As `direct`, with everybody who is in a role that is in the role."""
+    """Like `direct`, including the members of roles that are members."""
     everybody = sorted(
         each
         for each in members.all_below(granted.target.principal)
@@ -145,21 +151,26 @@ def transitive(granted: Granted[Role], page: Page, *, kind: str | None) -> tuple
 
 
 def member_of(granted: Granted[Role], page: Page, *, transitive: bool) -> tuple[list[Role], str | None]:
-    """A page of the roles by name that the role is in, directly or through others; and the key of the next page."""
+    """A page of the roles that the role is a member of, sorted by name, and the key of the next page.
+
+    `transitive` includes roles that it is in through other roles.
+    """
     return _roles_of(granted.target.principal, page, project_id=granted.target.project_id, transitive=transitive)
 
 
 def own_roles(
     context: RequestContext, page: Page, *, project_id: str, transitive: bool
 ) -> tuple[list[Role], str | None]:
-    """As `member_of`, for the caller, in any project; in a project that they may not see they have no roles."""
+    """Like `member_of`, for the caller, in any project; empty in a project in which they have no roles."""
     return _roles_of(context.caller.id, page, project_id=project_id, transitive=transitive)
 
 
 def roles_of_user(
     granted: Granted[Project], user: str, page: Page, *, transitive: bool
 ) -> tuple[list[Role], str | None]:
-    """As `member_of`, for a user. Raises NoSuchUser for one who is not known, or not known in this project."""
+    """Like `member_of`, for a user. Raises NoSuchUser for one who holds nothing in the project and whom the caller may
+    not see on the server.
+    """
     principal, project_id = PrincipalId(user), granted.target.id
     if not users.is_user_id(user) or not _is_known_in(principal, project_id):
         access.user(granted.context, user, UserAction.READ)
@@ -184,12 +195,12 @@ def _roles_of(
 
 
 def role_id(principal: PrincipalId) -> UUID:
-    """Of a role as a principal."""
+    """The UUID of a role's principal id."""
     return UUID(principal.removeprefix(ROLE_PREFIX))
 
 
 def _described(principals: Sequence[PrincipalId]) -> list[Member]:
-    """With the names that users and roles have now."""
+    """The members with their current names."""
     found = [Member("role", str(role_id(each))) if is_role(each) else Member("user", str(each)) for each in principals]
     names = dict(
         User.objects.filter(id__in=[each.id for each in found if each.type == "user"]).values_list("id", "name")

@@ -1,4 +1,4 @@
-"""Brings many roles of a project to a wanted state in one transaction; doing it again changes nothing."""
+"""Brings many roles of a project, with their members, to a wanted state in one transaction. Idempotent."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ MAX_MEMBERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class WantedRole:
-    """A role by its source, or by its name where it has none; None leaves what is there as it is."""
+    """A role, identified by its source, or by its name if it has none; None leaves a field as it is."""
 
     name: str
     description: str | None
@@ -44,7 +44,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Step:
-    """What is to be done to one role."""
+    """The changes of one role."""
 
     role: Role
     is_new: bool
@@ -65,11 +65,11 @@ class _Step:
 
 
 def provision(granted: Granted[Project], wanted: Sequence[WantedRole], *, prune: bool) -> list[Outcome]:
-    """Create, rename and describe roles, and put members into them; `prune` also takes out who is not listed.
+    """Create, rename and describe roles and add members; `prune` also removes members who are not listed.
 
-    All or none, in the order of `wanted`. Raises BadRequest for too many or the same role twice, InvalidArgument for a
-    bad name, AlreadyExists when a name is that of a role of another source, Forbidden for a change of somebody else's
-    role, and as `role_members.add` does.
+    All or none; the outcomes are in the order of `wanted`. Raises BadRequest for too many roles or the same role twice,
+    InvalidArgument for an invalid name, AlreadyExists if a role of another source has the name, Forbidden if the caller
+    may not change one of the roles, and what `role_members.add` raises.
     """
     _check(wanted)
     project, context = granted.target, granted.context
@@ -78,17 +78,17 @@ def provision(granted: Granted[Project], wanted: Sequence[WantedRole], *, prune:
             projects.lock_graph(project.id)
             steps = _plan(project, wanted, prune=prune)
             everybody = {member for each in wanted for member in each.members or ()}
-            # roles are locked before users, as grants do it
+            # roles are locked before users, in the same order as grants lock them: otherwise the two could deadlock
             role_members.ensure_known(everybody, project_id=project.id)
             user_removal.hold(member for step in steps for member in step.removed)
             _authorize(context, steps)
             outcomes = [step.outcome() for step in steps]
             _apply(context, steps)
             if any(each.outcome != "unchanged" for each in outcomes):
-                # a new role may be somebody's already, by what their token says
+                # tokens may already name a new role: decisions that were made without it are no longer valid
                 projects.bump_epoch(project.id)
     except IntegrityError as error:
-        # at the commit: the project went away
+        # raised at the commit: the project was deleted meanwhile
         raise roles.taken(Role(project=project), error) from error
     return outcomes
 
@@ -104,7 +104,10 @@ def _check(wanted: Sequence[WantedRole]) -> None:
 
 
 def _plan(project: Project, wanted: Sequence[WantedRole], *, prune: bool) -> list[_Step]:
-    """Under the graph's lock. Nothing is written yet, so that what is asked of `access` is what stands."""
+    """Compare what is wanted with what is stored. The caller holds `projects.lock_graph`.
+
+    Nothing is written here, so `_authorize` decides by the state before the request.
+    """
     steps = _matched(project, wanted)
     there: dict[str, set[PrincipalId]] = defaultdict(set)
     listed = [step.role.principal for step, each in zip(steps, wanted, strict=True) if each.members is not None]
@@ -149,7 +152,7 @@ def _matched(project: Project, wanted: Sequence[WantedRole]) -> list[_Step]:
 
 
 def _authorize(context: RequestContext, steps: Sequence[_Step]) -> None:
-    """Whoever may create roles may not yet change those of others; before anything of the plan is written."""
+    """The right to create roles does not include changing existing ones. Called before anything is written."""
     for step in steps:
         identifier, project_id = str(step.role.id), step.role.project_id
         if step.describes:
@@ -167,7 +170,7 @@ def _apply(context: RequestContext, steps: Sequence[_Step]) -> None:
                 roles.describe(step.role, context, name=step.name, description=step.description)
         except IntegrityError as error:
             raise roles.taken(step.role, error) from error
-    # what goes makes room first: a hierarchy may be turned upside down in one request
+    # members are removed first: one request may reverse a hierarchy, which would be a cycle in the other order
     for step in steps:
         role_members.change(step.role, context, (), step.removed)
     for step in steps:

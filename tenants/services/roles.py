@@ -1,4 +1,6 @@
-"""Roles of a project: made by whoever may, bound to a group of an identity provider or standing for themselves."""
+"""Creates, lists, changes and deletes the roles of a project, including their binding to an
+identity provider's group.
+"""
 
 import re
 from dataclasses import dataclass
@@ -31,14 +33,17 @@ _MAX_SOURCE_LENGTH = 255
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a role stands for outside: the group `source_id` of an identity provider."""
+    """The group that a role is bound to: `source_id` at the identity provider `provider_id`."""
 
     provider_id: str
     source_id: str
 
     @classmethod
     def given(cls, provider_id: str | None, source_id: str | None) -> "Source | None":
-        """Of a body's two members; None when there is neither. Raises InvalidArgument for a bad one, or one alone."""
+        """Parse the two members of a request body; None if both are missing.
+
+        Raises InvalidArgument if one is invalid or only one is given.
+        """
         if provider_id is None and source_id is None:
             return None
         if provider_id is None or source_id is None:
@@ -56,13 +61,13 @@ class Source:
 
     @classmethod
     def own(cls) -> "Source":
-        """Of a role that stands for nothing outside."""
+        """The source of a role that is not bound to a group; unique for each role."""
         return cls(OWN_PROVIDER, str(new_id()))
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which roles a list shows: those in all of the given sets, whose name holds `name`."""
+    """Filters of a list of roles, all of which must match; an empty set or None does not filter."""
 
     ids: frozenset[UUID] = frozenset()
     provider_ids: frozenset[str] = frozenset()
@@ -71,9 +76,9 @@ class Wanted:
 
 
 def create(granted: Granted[Project], name: str, *, description: str | None, source: Source | None) -> Role:
-    """A role that the caller owns.
+    """Create a role; the caller becomes its owner.
 
-    Raises InvalidArgument for a bad name, AlreadyExists when the name (without regard to case) or the source is taken.
+    Raises InvalidArgument for an invalid name, AlreadyExists if the name (ignoring case) or the source is taken.
     """
     role = built(granted.target, name, description=description, source=source)
     try:
@@ -87,7 +92,7 @@ def create(granted: Granted[Project], name: str, *, description: str | None, sou
 
 
 def built(project: Project, name: str, *, description: str | None, source: Source | None) -> Role:
-    """A role that is not stored yet. Raises InvalidArgument for a bad name."""
+    """A role that is not stored yet. Raises InvalidArgument for an invalid name."""
     check_name(name, what="role")
     source = source or Source.own()
     return Role(
@@ -102,9 +107,10 @@ def built(project: Project, name: str, *, description: str | None, source: Sourc
 
 
 def insert(role: Role, context: RequestContext) -> None:
-    """Store it, owned by the caller, in a transaction that also bumps the epoch: the source may be somebody's already.
+    """Store the role, owned by the caller.
 
-    Raises IntegrityError when the name or the source is taken.
+    The same transaction must bump the project's epoch, because tokens may already name the role's source. Raises
+    IntegrityError if the name or the source is taken.
     """
     rows = Role.objects.filter(project_id=role.project_id)
     quotas.ensure_room("roles_in_project", rows, within=role.project_id)
@@ -115,7 +121,7 @@ def insert(role: Role, context: RequestContext) -> None:
 
 
 def listed(granted: Granted[Project], wanted: Wanted, page: Page) -> tuple[list[Role], str | None]:
-    """A page of the project's roles by name, and the key of the next page."""
+    """A page of the project's roles, sorted by name, and the key of the next page."""
     found = Role.objects.filter(project=granted.target).order_by("name_key")
     if wanted.ids:
         found = found.filter(id__in=wanted.ids)
@@ -131,7 +137,7 @@ def listed(granted: Granted[Project], wanted: Wanted, page: Page) -> tuple[list[
 
 
 def update(granted: Granted[Role], name: str, *, description: str | None) -> Role:
-    """Give it a name and a description (None: none). Raises as `create` does, and NoSuchRole when it went away."""
+    """Set name and description (None removes it). Raises what `create` raises, and NoSuchRole if it was deleted."""
     check_name(name, what="role")
     role = granted.target
     try:
@@ -156,9 +162,9 @@ def describe(role: Role, context: RequestContext, *, name: str, description: str
 
 
 def rebind(granted: Granted[Role], source: Source) -> Role:
-    """Let it stand for another group: who is in it by their token changes immediately.
+    """Bind the role to another group. It applies to the next request of every caller.
 
-    Raises AlreadyExists when another role of the project stands for the group, NoSuchRole when it went away.
+    Raises AlreadyExists if another role of the project is bound to the group, NoSuchRole if the role was deleted.
     """
     role = granted.target
     try:
@@ -166,7 +172,7 @@ def rebind(granted: Granted[Role], source: Source) -> Role:
             role = locked(role)
             if (role.provider_id, role.source_id) == (source.provider_id, source.source_id):
                 return role
-            projects.bump_epoch(role.project_id)  # before the row: who makes a role of that name waits for it
+            projects.bump_epoch(role.project_id)  # first: creations take the project's row before a role's
             role.provider_id, role.source_id, role.updated_at = source.provider_id, source.source_id, timezone.now()
             role.save(update_fields=["provider_id", "source_id", "updated_at"])
             data = {"provider-id": source.provider_id, "source-id": source.source_id}
@@ -177,7 +183,7 @@ def rebind(granted: Granted[Role], source: Source) -> Role:
 
 
 def delete(granted: Granted[Role]) -> None:
-    """Remove it with all that it holds, who is in it, what it is in and who owns it."""
+    """Delete the role with its privileges, members, memberships and owners."""
     with changing():
         projects.lock_graph(granted.target.project_id)
         role = locked(granted.target)
@@ -185,14 +191,14 @@ def delete(granted: Granted[Role]) -> None:
         grants.forget_object(role_chain(role)[-1])
         grants.forget_principal(role.principal)
         members.forget_principal(role.principal)
-        # `delete` forgets the id
+        # built before `delete`, which sets the id to None
         change = Change("deleteRole", "role", str(role.id), role.project_id, {"name": role.name})
         role.delete()
         record(change, granted.context)
 
 
 def locked(role: Role) -> Role:
-    """The role as it is now, until the transaction ends. Raises NoSuchRole when it is gone."""
+    """The current row, locked until the transaction ends. Raises NoSuchRole if it was deleted."""
     found = Role.objects.select_for_update().filter(id=role.id).first()
     if found is None:
         raise NoSuchRole(f"Role does not exist: {role.id}")
@@ -200,7 +206,7 @@ def locked(role: Role) -> Role:
 
 
 def taken(role: Role, error: IntegrityError) -> LakewardenError:
-    """What to say when the database refused to store `role`, or to keep what stands on its project."""
+    """The error for a violated constraint: the name or source is taken, or the project was deleted."""
     cause = error.__cause__
     if isinstance(cause, ForeignKeyViolation):
         return NoSuchProject(f"Project does not exist: {role.project_id}")

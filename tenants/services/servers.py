@@ -1,4 +1,4 @@
-"""Bootstraps the server: its identity, the default project and the first administrator; once, unless it is reopened."""
+"""Bootstraps the server: the default project and the first administrator. Works once, unless it is reopened."""
 
 from django.db.models import F
 from django.utils import timezone
@@ -20,7 +20,7 @@ DEFAULT_PROJECT_NAME = "Default Project"
 
 
 class AlreadyBootstrapped(BadRequest):
-    """The server has an administrator; the reference API answers 400, and so do we."""
+    """The server has an administrator. The status is 400, as in the API that this one is compatible with."""
 
     wire_type = "ServerAlreadyBootstrappedException"
 
@@ -34,10 +34,10 @@ def is_bootstrapped() -> bool:
 
 
 def bootstrap(admin: Caller, context: RequestContext, *, is_operator: bool = False) -> Server:
-    """Make `admin`, who becomes a user described as given, an administrator; `is_operator`: one for automation.
+    """Register `admin` as a user and make them administrator of the server; `is_operator`: operator, for automation.
 
-    An operator does everything everywhere. Raises AlreadyBootstrapped when it was done and not reopened, Forbidden for
-    a deleted user.
+    An operator may do everything in all projects. Raises AlreadyBootstrapped if the server is bootstrapped and was not
+    reopened, Forbidden for a deleted user.
     """
     privilege = Privilege.OPERATOR if is_operator else Privilege.ADMIN
     with changing():
@@ -53,16 +53,17 @@ def bootstrap(admin: Caller, context: RequestContext, *, is_operator: bool = Fal
         ledger.give([SERVER], [(admin.id, privilege)], granted_by=context.caller.id)
         if config.current().server.enable_default_project:
             _make_default_project(admin, granted_by=context.caller.id)
-        Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the administrator's right is on all of them
+        Project.objects.update(authz_epoch=F("authz_epoch") + 1)  # the new privilege counts in every project
         data = {"admin": admin.id, "privilege": privilege.value}
         record(Change("bootstrapServer", "server", str(server.id), data=data), context)
     return server
 
 
 def reopen_bootstrap(context: RequestContext) -> bool:
-    """Let the next call of bootstrap make a further administrator; who is one stays it. Returns whether it was closed.
+    """Allow one more call of bootstrap, which adds an administrator. Returns False if it was open already.
 
-    Until that call everybody with a valid token can become administrator: only who runs the server may ask for it.
+    Until that call, anybody with a valid token can become administrator. So only the command line offers it, to
+    whoever operates the server.
     """
     with changing():
         server = Server.objects.select_for_update().get(pk=Server.this().pk)
@@ -75,7 +76,7 @@ def reopen_bootstrap(context: RequestContext) -> bool:
 
 
 def _make_default_project(admin: Caller, *, granted_by: PrincipalId) -> None:
-    """Make `admin` the administrator of the default project, and that if it is not there yet."""
+    """Create the default project if it does not exist, and make `admin` its administrator."""
     described = {"name": DEFAULT_PROJECT_NAME, "name_key": match_key(DEFAULT_PROJECT_NAME)}
     project, _ = Project.objects.get_or_create(
         id=DEFAULT_PROJECT_ID, defaults={**described, "authz_epoch": first_epoch()}

@@ -1,4 +1,4 @@
-"""Deletes users, so that they never regain a right, and makes them known again; called by the users' services."""
+"""Deletes and restores users: a restored user has none of the earlier rights. Also locks users against deletion."""
 
 from collections.abc import Iterable
 
@@ -20,15 +20,15 @@ DELETED_NAME = "Deleted User"
 
 
 class LastAdministrator(Conflict):
-    """Without this user nobody could administer the server."""
+    """The user is the server's only administrator."""
 
     wire_type = "LastAdministratorException"
 
 
 def delete(granted: Granted[User]) -> None:
-    """Remove the name, email, grants and memberships of a user; their id stays reserved.
+    """Remove the user's name, email, grants and memberships; the row with their id stays.
 
-    Raises LastAdministrator for the server's only one.
+    Raises LastAdministrator for the only administrator of the server, NoSuchUser if they were deleted meanwhile.
     """
     user, context = granted.target, granted.context
     with changing():
@@ -47,14 +47,14 @@ def delete(granted: Granted[User]) -> None:
 
 
 def bring_back(described: Caller, context: RequestContext) -> User:
-    """Restores a deleted user as a new one: all earlier grants, and grants made to the id since, are removed.
+    """Restore a deleted user as a new one: all grants and memberships of the id are removed.
 
     Roles that their identity provider names count again.
     """
     with changing():
         user = User.objects.select_for_update().get(id=described.id)
         if user.deleted_at is None:
-            return user  # somebody else was quicker
+            return user  # another request restored them first
         _forget_rights(described.id)
         user.name, user.email, user.user_type = described.name or described.id, described.email, described.kind
         user.deleted_at, user.updated_at = None, timezone.now()
@@ -65,9 +65,9 @@ def bring_back(described: Caller, context: RequestContext) -> User:
 
 
 def ensure_other_administrator(principal: PrincipalId) -> None:
-    """Raises LastAdministrator when nobody but `principal` administers the server.
+    """Raises LastAdministrator if `principal` is the only administrator of the server.
 
-    Until the caller's transaction ends, nobody else removes an administrator.
+    Until the transaction ends, no other one can remove an administrator.
     """
     Server.objects.select_for_update().get(singleton=True)
     holders = {holder for holder, _ in grants.on(SERVER)}
@@ -80,9 +80,9 @@ def ensure_other_administrator(principal: PrincipalId) -> None:
 
 
 def ensure_present(users: Iterable[PrincipalId]) -> None:
-    """Raises NoSuchUser for one who is not known, BadRequest for one who is deleted.
+    """Raises NoSuchUser for an unknown user, BadRequest for a deleted one.
 
-    None of them is deleted until the caller's transaction ends.
+    None of them can be deleted until the transaction ends.
     """
     wanted = list(users)
     known = hold(wanted)
@@ -94,7 +94,7 @@ def ensure_present(users: Iterable[PrincipalId]) -> None:
 
 
 def remaining(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
-    """Those of users and roles who have not been deleted; none is until the caller's transaction ends."""
+    """Those of the users and roles that are not deleted; none can be deleted until the transaction ends."""
     asked = sorted(principals)
     roles = [each.removeprefix(ROLE_PREFIX) for each in asked if each.startswith(ROLE_PREFIX)]
     found = Role.objects.filter(id__in=roles).order_by("id").select_for_update(no_key=True) if roles else ()
@@ -104,9 +104,9 @@ def remaining(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
 
 
 def hold(users: Iterable[PrincipalId]) -> dict[str, bool]:
-    """Those of `users` who are known, and whether each is deleted; none is until the caller's transaction ends.
+    """The known ones of `users` and whether each is deleted; none can be deleted until the transaction ends.
 
-    Whoever changes what somebody holds does this before it takes the project's row, see `lakewarden.db_transaction`.
+    A change of somebody's rights calls it before it locks the project's row (see `lakewarden.db_transaction`).
     """
     rows = fetch(
         "select id, deleted_at is not null from lakewarden_user where id = any(%s::text[]) order by id for share",
@@ -116,9 +116,10 @@ def hold(users: Iterable[PrincipalId]) -> dict[str, bool]:
 
 
 def _forget_rights(principal: PrincipalId) -> None:
-    """Remove them, and void every decision that may stand on them, including those that depend on their token.
+    """Remove grants and memberships, and invalidate every cached decision about the user.
 
-    The caller holds the user's row: nothing can be granted to the user meanwhile.
+    That includes decisions by roles that only the user's token names: projects with a role of their identity provider.
+    The caller has locked the user's row, so nothing can be granted to the user meanwhile.
     """
     concerned = {
         *Grant.objects.filter(principal_id=principal).values_list("project_id", flat=True).distinct(),
@@ -128,7 +129,7 @@ def _forget_rights(principal: PrincipalId) -> None:
     projects = Project.objects.order_by("id")
     if None not in concerned:
         projects = projects.filter(id__in={*concerned, *bound})
-    # locked in one order: two deletions at once do not wait for each other
+    # locked in the order of ids: otherwise two deletions at the same time could deadlock
     found = [project.id for project in projects.select_for_update(no_key=True)]
     Project.objects.filter(id__in=found).update(authz_epoch=F("authz_epoch") + 1)
     grants.forget_principal(principal)

@@ -1,4 +1,4 @@
-"""Remembers who has been seen or was made known, so that rights can be given to them; called by every first call."""
+"""Registers users: at a caller's first request, by themselves, or by an administrator."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def is_user_id(text: str) -> bool:
 
 
 def user_id(text: str) -> PrincipalId:
-    """A user's id, `<provider>~<subject>`. Raises InvalidArgument for what cannot be one."""
+    """Parse a user id, `<provider>~<subject>`. Raises InvalidArgument if it is not valid."""
     if not is_user_id(text):
         raise InvalidArgument(
             f"Invalid user id {text[:80]!r}: '<provider>~<subject>' is expected, as in 'oidc~4f1c', "
@@ -41,9 +41,9 @@ def user_id(text: str) -> PrincipalId:
 
 
 def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
-    """The caller's row, created at first sight; an e-mail that was unknown is completed. Idempotent.
+    """The caller's row, created if it does not exist; a missing email is added. Idempotent.
 
-    A deleted user is not restored by this: their rights are gone and stay gone.
+    It does not restore a deleted user.
     """
     caller = context.caller
     user = User.objects.filter(id=caller.id).first()
@@ -58,12 +58,12 @@ def provision(context: RequestContext, *, seen_by: User.UpdatedWith) -> User:
 
 
 def is_known(principal: PrincipalId) -> bool:
-    """Whether this process has seen the user's row: rows are never removed."""
+    """Whether this process has seen the user's row. Safe to remember, because rows are never removed."""
     return principal in _seen
 
 
 def ensure_not_deleted(user: User) -> User:
-    """`user`, who is the caller. Raises Forbidden when the user was deleted."""
+    """Returns `user`, who is the caller. Raises Forbidden if they were deleted."""
     if user.deleted_at is not None:
         raise Forbidden(f"The user {user.id} was deleted: only an administrator of the server can restore this user")
     return user
@@ -72,10 +72,10 @@ def ensure_not_deleted(user: User) -> User:
 def register_self(
     context: RequestContext, *, name: str | None, email: str | None, kind: str | None, update: bool
 ) -> tuple[User, bool]:
-    """The caller's own row and whether it is new; what they omit is taken from their token.
+    """Register the caller; returns the row and whether it is new. Omitted values are taken from their token.
 
-    Raises InvalidArgument for a bad name or email, Forbidden for a deleted user, AlreadyExists for a known one if
-    `update` is false.
+    Raises InvalidArgument for an invalid name or email, Forbidden for a deleted user, AlreadyExists for an existing
+    user if `update` is false.
     """
     _check(name, email)
     caller = context.caller
@@ -89,10 +89,10 @@ def register_self(
 
 
 def make_known(granted: Granted[Server], described: Caller, *, update: bool) -> tuple[User, bool]:
-    """The row of somebody whom an administrator describes, and whether it is new: a deleted user returns, as new.
+    """Register a user on behalf of an administrator; returns the row and whether it is new. Restores a deleted user.
 
-    The user returns without their former rights. Raises InvalidArgument for a bad id, name or email, AlreadyExists for
-    a known one if `update` is false.
+    A restored user counts as new and has none of their former rights. Raises InvalidArgument for an invalid id, name or
+    email, AlreadyExists for an existing user if `update` is false.
     """
     user_id(described.id)
     _check(described.name, described.email)
@@ -107,20 +107,20 @@ def make_known(granted: Granted[Server], described: Caller, *, update: bool) -> 
 
 
 def register(caller: Caller, context: RequestContext) -> tuple[User, bool]:
-    """The caller's row and whether it is new; a known one is left as it is. Raises Forbidden for a deleted user."""
+    """The caller's row and whether it is new; an existing row is not changed. Raises Forbidden for a deleted user."""
     user, is_new = _create(caller, context, seen_by=User.UpdatedWith.CREATE_ENDPOINT)
     return ensure_not_deleted(user), is_new
 
 
 def refresh(caller: Caller, context: RequestContext) -> User:
-    """Describe a known user as `caller` does; what the caller does not say is kept, a deleted user is not changed."""
+    """Update an existing user from `caller`; values that are None are kept, and a deleted user is not changed."""
     user = User.objects.get(id=caller.id)
     described = {"name": caller.name or user.name, "email": caller.email or user.email, "user_type": caller.kind}
     return _describe(user, described, context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
 
 
 def rewrite(granted: Granted[User], *, name: str, email: str | None, kind: str) -> User:
-    """Replace all that is known of a user: no e-mail removes it. Raises InvalidArgument for a bad name or e-mail."""
+    """Replace name, email (None removes it) and type. Raises InvalidArgument for an invalid name or email."""
     _check(name, email)
     described = {"name": name, "email": email, "user_type": kind}
     return _describe(granted.target, described, granted.context, seen_by=User.UpdatedWith.UPDATE_ENDPOINT)
@@ -132,7 +132,9 @@ def listed(
     *,
     name: str | None,
 ) -> tuple[list[User], str | None]:
-    """A page of the server's users by id, those whose name holds `name`; and the key of the next page."""
+    """A page of the server's users, sorted by id, and the key of the next page; `name`: only those whose name contains
+    it.
+    """
     found = User.objects.filter(deleted_at__isnull=True).order_by("id")
     if name is not None:
         found = found.filter(name__icontains=name)
@@ -163,7 +165,7 @@ def _describe(
         return user
     values = {field: described[field] for field in changed}
     with changing():
-        # a deletion that was quicker stays: nothing of a deleted user is written again
+        # the filter is repeated here because the user may have been deleted since: a deleted row must not get a name
         alive = User.objects.filter(id=user.id, deleted_at__isnull=True)
         if alive.update(**values, updated_at=timezone.now(), last_updated_with=seen_by):
             record(Change("updateUser", "user", user.id, data={"fields": changed}), context)
@@ -172,7 +174,7 @@ def _describe(
 
 
 def _create(caller: Caller, context: RequestContext, *, seen_by: User.UpdatedWith) -> tuple[User, bool]:
-    """Of several requests that create the same user at once, one does and the others find the user."""
+    """Returns the row and whether it is new. If several requests create the same user at once, only one does."""
     with changing():
         user, is_new = User.objects.get_or_create(
             id=caller.id,
@@ -189,7 +191,7 @@ def _create(caller: Caller, context: RequestContext, *, seen_by: User.UpdatedWit
 
 
 def required(value: T | None, *, member: str) -> T:
-    """`value`, which the body must have when it describes somebody else."""
+    """Returns `value`; raises BadRequest if the body lacks it, which is allowed only for the caller's own row."""
     if value is None:
         raise BadRequest(f"Invalid request body: {member}: it is required to describe a user other than yourself")
     return value

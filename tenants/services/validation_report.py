@@ -1,4 +1,4 @@
-"""The report of a validation: every check by its name, with how it went; for warehouse_validation."""
+"""The report of a warehouse validation: the status of each check, for `warehouse_validation`."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class CheckName(StrEnum):
-    """In the order in which they are made and told."""
+    """All checks, in the order in which they are run and reported."""
 
     PROFILE_WELL_FORMED = "profile-well-formed"
     PROFILE_COMPATIBLE = "profile-compatible"
@@ -37,7 +37,9 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`reason` says why it was skipped or failed, `error` is what the call itself would answer."""
+    """`reason` says why it was skipped or failed; `error` is what the request would fail with
+    if it were not a dry run.
+    """
 
     name: CheckName
     status: CheckStatus
@@ -59,7 +61,7 @@ class Report:
         return [check for check in self.checks if check.status is CheckStatus.FAILED]
 
     def run(self, name: CheckName, check: Callable[[], R]) -> R | None:
-        """Make a check, which raises LakewardenError when it fails; its result, or None."""
+        """Run a check, which raises LakewardenError if it fails; returns its result, or None if it failed."""
         started = time.monotonic()
         error: LakewardenError | None = None
         result: R | None = None
@@ -79,7 +81,7 @@ class Report:
         return any(check.name is name for check in self.failed)
 
     def ensure_valid(self) -> None:
-        """Raise the first failure, whose message also tells the others."""
+        """Raise the first failure; its message also contains the others."""
         if not self.failed:
             return
         first, *others = [check.error for check in self.failed if check.error is not None]

@@ -1,6 +1,6 @@
-"""What changes about a warehouse: name, state, profiles, policies, protection. Each verb is idempotent.
+"""Changes of a warehouse's name, status, delete profile, policies and protection. Each function is idempotent.
 
-A change that leaves everything as it is writes no row, no audit and no event.
+A call that changes no value writes no row, no audit entry and no event.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ MAX_REASON = 1000
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """New values of fields, and what is told of them; `event` names the change."""
+    """New values of fields, the event's name and its payload; `voids_decisions` invalidates cached decisions."""
 
     event: str
     values: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Alteration:
 
 
 def rename(granted: Granted[Warehouse], name: str) -> Warehouse:
-    """Raises InvalidArgument for a bad name, AlreadyExists for one that is taken in the project."""
+    """Rename the warehouse. Raises InvalidArgument for an invalid name, AlreadyExists if the project has it already."""
     check_warehouse_name(name)
     values = {"name": name, "name_key": match_key(name)}
     try:
@@ -45,18 +45,18 @@ def rename(granted: Granted[Warehouse], name: str) -> Warehouse:
 
 
 def set_status(granted: Granted[Warehouse], status: Warehouse.Status) -> Warehouse:
-    """Open the warehouse for the catalog's calls, or close it; what was decided for it before counts no more."""
+    """Activate or deactivate the warehouse for the catalog API; cached decisions are invalidated."""
     event = "activateWarehouse" if status is Warehouse.Status.ACTIVE else "deactivateWarehouse"
     return apply(granted, lambda _: Alteration(event, {"status": status.value}, {}, voids_decisions=True))
 
 
 def set_delete_profile(granted: Granted[Warehouse], profile: Mapping[str, Any]) -> Warehouse:
-    """What a drop does from now on."""
+    """Set what later drops do."""
     return _set(granted, "updateWarehouseDeleteProfile", delete_profile=dict(profile))
 
 
 def set_format_policy(granted: Granted[Warehouse], policy: FormatVersionPolicy) -> Warehouse:
-    """For tables that are created or upgraded from now on; those that are there stay as they are."""
+    """Set the policy for tables that are created or upgraded from now on; existing tables keep their version."""
     return _set(
         granted,
         "updateWarehouseFormatVersionPolicy",
@@ -66,17 +66,18 @@ def set_format_policy(granted: Granted[Warehouse], policy: FormatVersionPolicy) 
 
 
 def set_managed_by(granted: Granted[Warehouse], managed_by: str) -> Warehouse:
-    """Raises BadRequest for one that is not known, Forbidden for callers who do not administer the server."""
+    """Raises BadRequest for an unknown value, Forbidden if the caller is not an administrator of the server."""
     check_managed_by(granted.context, managed_by)
-    if not is_server_administrator(granted.context):  # handing it back needs no less than taking it
+    # `check_managed_by` allows everybody to set self-managed, which would end the restriction
+    if not is_server_administrator(granted.context):
         raise Forbidden("Not allowed: managed-by is set by administrators of the server only")
     return _set(granted, "updateWarehouseManagedBy", managed_by=managed_by)
 
 
 def set_protection(granted: Granted[Warehouse], *, protected: bool, reason: str | None) -> Warehouse:
-    """Protect the warehouse from deletion, or lift that; who did it, when and why is kept.
+    """Protect the warehouse from deletion, or remove the protection; stores who protected it, when and why.
 
-    Raises BadRequest for a reason that is longer than 1000 characters, or is given to lift the protection.
+    Raises BadRequest for a reason of more than 1,000 characters, or one that is sent to remove the protection.
     """
     if reason is not None and len(reason) > MAX_REASON:
         raise BadRequest(f"reason: {len(reason)} characters, at most {MAX_REASON} are allowed")
@@ -94,7 +95,7 @@ def set_protection(granted: Granted[Warehouse], *, protected: bool, reason: str 
 
 
 def ensure_unprotected(warehouse: Warehouse) -> None:
-    """Raises Protected, which says how to lift it."""
+    """Raises Protected, whose message says how to remove the protection."""
     kept = warehouse.protection
     if kept is not None:
         why = f" ({kept['reason']})" if kept["reason"] else ""
@@ -107,9 +108,10 @@ def ensure_unprotected(warehouse: Warehouse) -> None:
 
 
 def locked(granted: Granted[Warehouse]) -> Warehouse:
-    """The row as it is now, which nobody else changes until the transaction ends.
+    """The current row, locked until the transaction ends.
 
-    Raises NoSuchWarehouse when it is gone meanwhile, Forbidden when it is managed from above.
+    Raises NoSuchWarehouse if it was deleted meanwhile, Forbidden if `managed-by` reserves it and the caller may not
+    change it.
     """
     found = Warehouse.objects.select_for_update(of=("self",)).select_related("project")
     warehouse = found.filter(id=granted.target.id).first()
@@ -120,7 +122,7 @@ def locked(granted: Granted[Warehouse]) -> Warehouse:
 
 
 def apply(granted: Granted[Warehouse], alteration: Callable[[Warehouse], Alteration]) -> Warehouse:
-    """Give the row the values that `alteration` makes of it, in one transaction with audit and event.
+    """Apply the values that `alteration` computes from the locked row, in one transaction with audit and event.
 
     Raises what `locked` and the alteration raise.
     """
@@ -143,6 +145,6 @@ def apply(granted: Granted[Warehouse], alteration: Callable[[Warehouse], Alterat
 
 
 def _set(granted: Granted[Warehouse], event: str, **values: Any) -> Warehouse:  # noqa: ANN401 whatever the fields hold
-    """Fields that are told by their own names."""
+    """Set fields that have the same names in the event's payload."""
     payload = {name.replace("_", "-"): value for name, value in values.items()}
     return apply(granted, lambda _: Alteration(event, values, payload))

@@ -1,4 +1,4 @@
-"""What is checked before a warehouse is created or its storage changed; dry runs tell it as a report."""
+"""The checks before a warehouse is created or its storage changed; dry runs return them as a report."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _NOT_REACHED = "the profile or its location was refused, so nothing was tried th
 
 @dataclass(frozen=True, slots=True)
 class StorageSpec:
-    """Storage as it is asked for: a profile and a credential of the API, both unchecked."""
+    """The storage profile and credential of a request, not checked yet."""
 
     profile: Mapping[str, Any]
     credential: Mapping[str, Any] | None = None
@@ -45,7 +45,7 @@ class StorageSpec:
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSpec:
-    """A warehouse as it is asked for; None is what was not given."""
+    """The warehouse of a create request, not checked yet; None: not given."""
 
     name: str
     storage: StorageSpec
@@ -56,17 +56,17 @@ class WarehouseSpec:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The report, and what of the request is usable (None: not)."""
+    """The report, and the parsed parts of the request (None: invalid)."""
 
     report: Report
     profile: StorageProfile | None
     policy: FormatVersionPolicy | None = None
     left: frozenset[str] = frozenset()
-    """Locations that were left by other warehouses, and that this one may overlap."""
+    """Locations that other warehouses left and that this one may overlap, see `left_locations`."""
 
 
 def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) -> Plan:
-    """All checks of a creation; `dry` leaves nothing in the storage, not even the warehouse's folder."""
+    """Run all checks of a creation; `dry` leaves nothing in the storage, not even the warehouse's folder."""
     report = Report()
     profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec.storage))
     report.skip(_ONLY_UPDATES, CheckName.PROFILE_COMPATIBLE)
@@ -83,7 +83,9 @@ def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) ->
 
 
 def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bool, dry: bool) -> Plan:
-    """All checks of a change of storage; `is_movable` says whether nothing lies in the warehouse yet."""
+    """Run all checks of a change of storage; `is_movable`: the warehouse has no namespaces, so
+    its location may change.
+    """
     warehouse = granted.target
     report = Report()
     profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec))
@@ -107,7 +109,7 @@ def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bo
 
 
 def check_free(project: Project, name: str) -> None:
-    """Raises InvalidArgument for a name that cannot be, AlreadyExists for one that another warehouse has."""
+    """Raises InvalidArgument for an invalid name, AlreadyExists if another warehouse of the project has it."""
     check_warehouse_name(name)
     if Warehouse.objects.filter(project=project, name_key=match_key(name)).exists():
         raise AlreadyExists(f"A warehouse with the name {name!r} exists already in this project")
@@ -120,7 +122,7 @@ def check_warehouse_name(name: str) -> None:
 
 
 def check_managed_by(context: RequestContext, managed_by: str | None) -> None:
-    """Raises BadRequest for one that is not known, Forbidden when the caller may not hand a warehouse over."""
+    """Raises BadRequest for an unknown value, Forbidden if only administrators of the server may set it."""
     if managed_by is not None and managed_by not in MANAGED_BY:
         raise BadRequest(f"managed-by: {managed_by[:80]!r} is not known; it is one of {', '.join(MANAGED_BY)}")
     if managed_by not in {None, SELF_MANAGED} and not is_server_administrator(context):
@@ -128,7 +130,7 @@ def check_managed_by(context: RequestContext, managed_by: str | None) -> None:
 
 
 def check_spec_mutable(warehouse: Warehouse, context: RequestContext) -> None:
-    """Raises Forbidden when the warehouse is managed from above, and the caller is not who manages it."""
+    """Raises Forbidden if `managed-by` reserves changes to administrators of the server and the caller is not one."""
     if warehouse.managed_by != SELF_MANAGED and not is_server_administrator(context):
         raise Forbidden(
             f"Not allowed: the warehouse {warehouse.name!r} is managed by {warehouse.managed_by}: "
@@ -137,10 +139,13 @@ def check_spec_mutable(warehouse: Warehouse, context: RequestContext) -> None:
 
 
 def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
-    """No other warehouse of the server lies at, in or around it; the message does not say whose it is."""
+    """Raises AlreadyExists if the location equals, contains or lies in that of another warehouse of the server.
+
+    The message does not name the other warehouse: it may belong to another project.
+    """
     others = Warehouse.objects.all() if but is None else Warehouse.objects.exclude(id=but)
     for other in map(parse_profile, others.values_list("storage_profile", flat=True)):
-        # by their texts too: who has the other one may change a link
+        # the paths as written are compared, too, not only the real ones: the other side may change a link later
         pairs = product(_names(profile), _names(other))
         if any(overlap(one, two) for one, two in pairs):
             raise AlreadyExists(
@@ -149,7 +154,7 @@ def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
 
 
 def _names(profile: StorageProfile) -> set[str]:
-    """A directory has several where links lead to it."""
+    """The location as written and with symbolic links resolved."""
     return {profile.location, profile.real_location}
 
 
@@ -184,7 +189,7 @@ def _check_location(
 
 
 def _try_storage(report: Report, profile: StorageProfile | None, *, dry: bool) -> None:
-    """Write, read and remove a file, unless the place may be somebody else's."""
+    """Write, read and remove a file, unless the location may belong to another warehouse."""
     refused = any(report.has_failed(name) for name in (CheckName.PROFILE_COMPATIBLE, CheckName.LOCATION_EXCLUSIVE))
     if profile is None or refused:
         report.skip(_NOT_REACHED, *_STORAGE, *_VENDED, CheckName.CLEANUP)

@@ -1,4 +1,4 @@
-"""Warehouses: created with their storage proven, never sharing a location. Changes are in `warehouse_states`."""
+"""Creates and lists warehouses. Changes are in `warehouse_states`, the checks in `warehouse_validation`."""
 
 from collections.abc import Collection
 from typing import Any
@@ -22,15 +22,15 @@ from tenants.models.warehouse import SELF_MANAGED
 from tenants.services import left_locations, projects, warehouse_validation
 from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
-_CREATION_LOCK = 0x6C6B7768  # advisory lock: two creations never check locations at once
+_CREATION_LOCK = 0x6C6B7768  # advisory lock: no constraint can express overlap, so locations are checked one at a time
 
 
 def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_profile: dict[str, Any]) -> Warehouse:
-    """Create the warehouse when all checks pass; the creator owns it.
+    """Create the warehouse if all checks pass; the caller becomes its owner.
 
-    Raises what the first failed check raises, with the others in its message: InvalidArgument for a bad name or a
-    directory outside `storage.local_roots`, BadRequest when the storage cannot be written and read, AlreadyExists when
-    the name or the location (or one inside it or around it) is taken, Forbidden for `managed_by` of others.
+    Raises what the first failed check raises, with the others in its message: InvalidArgument for an invalid name or a
+    directory outside `storage.local_roots`, BadRequest if the storage cannot be written and read, AlreadyExists if the
+    name or an overlapping location is taken, Forbidden for a `managed_by` that the caller may not set.
     """
     project_id = granted.target.id
     quotas.ensure_room("warehouses_in_project", Warehouse.objects.filter(project_id=project_id), within=project_id)
@@ -57,13 +57,13 @@ def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_p
 def create(
     granted: Granted[Project], name: str, *, profile: StorageProfile, delete_profile: dict[str, Any]
 ) -> Warehouse:
-    """As `create_validated`, with a profile that is parsed and everything else as it is by default."""
+    """Like `create_validated`, with a parsed profile and defaults for everything else."""
     spec = WarehouseSpec(name, StorageSpec(profile.dump()))
     return create_validated(granted, spec, delete_profile=delete_profile)
 
 
 def visible(granted: Granted[Project], page: Page, *, statuses: Collection[str]) -> tuple[list[Warehouse], str | None]:
-    """The project's warehouses that the caller may see, by name, and the key behind which the next page starts."""
+    """A page of the project's warehouses that the caller may see, sorted by name, and the key of the next page."""
     found = access.visible_warehouses(granted).filter(status__in=statuses)
     if page.after is not None:
         found = found.filter(name_key__gt=page.after)
@@ -71,7 +71,7 @@ def visible(granted: Granted[Project], page: Page, *, statuses: Collection[str])
 
 
 def lock_creations() -> None:
-    """Until the transaction ends nobody else takes a location."""
+    """Until the transaction ends, no other transaction can take a location."""
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
 

@@ -1,1 +1,1 @@
-"""Who is calling: turns an Authorization header into a verified principal."""
+"""Authentication: verifies the Authorization header of a request."""

@@ -1,4 +1,4 @@
-"""Reads the outside of a bearer token (RFC 6750, RFC 7515) before any of it is trusted; for chain.py."""
+"""Parses bearer tokens (RFC 6750, RFC 7515) before any of their content is trusted; for chain.py."""
 
 import re
 from base64 import urlsafe_b64decode
@@ -23,9 +23,10 @@ _COMPACT_JWS: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedToken:
-    """What a token claims about itself: enough to choose a provider and a key, not to believe anything.
+    """Unverified header and claims of a token, used only to choose a provider and a key.
 
-    `expires_at` is its `exp` if that is a number. `is_service_account`: it looks like one of Kubernetes'.
+    `expires_at` is its `exp` in Unix seconds, if that is a number. `is_service_account`: it looks like a token of a
+    Kubernetes service account.
     """
 
     compact: str
@@ -73,15 +74,15 @@ def token_of(authorization: str | None) -> str:
 
 
 def digest_of(token: str) -> bytes:
-    """The name by which a token is remembered: whoever reads our memory learns no token."""
+    """SHA-256 of the token, the key of all caches: a dump of the process's memory must not contain valid tokens."""
     return sha256(token.encode()).digest()
 
 
 def is_opaque(token: str) -> bool:
-    """Whether only its issuer can read it: it does not have the form of a signed JWT.
+    """Whether the token is opaque, so only its issuer can read it: it does not have the form of a signed JWT.
 
     Raises:
-        NotAuthorized: it has characters that no access token has.
+        NotAuthorized: it has characters that are not allowed in access tokens.
 
     """
     if _COMPACT_JWS.fullmatch(token):
@@ -95,7 +96,7 @@ def peek(token: str) -> UnverifiedToken:
     """Decode header and payload of a compact JWS without verifying it.
 
     Raises:
-        NotAuthorized: it is not a JWT, or it does not say who issued it.
+        NotAuthorized: it is not a JWT, or it has no `iss`.
 
     """
     if token.count(".") == _DOTS_OF_JWE:
@@ -124,7 +125,7 @@ def peek(token: str) -> UnverifiedToken:
 def _expiry(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(min(max(value, 0), _FAR_FUTURE))  # an integer may be beyond the range of a float
+    return float(min(max(value, 0), _FAR_FUTURE))  # limited first: a JSON integer may exceed the range of a float
 
 
 def _decoded(segment: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The authenticator: routes a bearer token to the one who can verify it; built by lakewarden.backends."""
+"""The authenticator: routes each bearer token to the verifier that is responsible for it; built by backends.py."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ from lakewarden.errors import NotAuthorized
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the verifiers stand on: the network, clocks and limits. Tests replace them."""
+    """The network, clocks and limits that verifiers use. Tests replace them."""
 
     fetch: FetchJson = fetch_json
     post: PostJson = post_json
@@ -42,11 +42,12 @@ class _Trusted:
 
 
 class AuthenticatorChain:
-    """An `Authenticator` for bearer tokens of OpenID providers and of a Kubernetes cluster's service accounts.
+    """An `Authenticator` for bearer tokens of OpenID providers and of Kubernetes service accounts.
 
-    The provider named `oidc` comes first, then the others by id, then the cluster. A signed token goes to the
-    first provider that trusts its issuer and accepts its audience; an opaque one to those that introspect, until
-    one calls it active. Whoever a token goes to decides: a failed validation is not tried elsewhere.
+    The provider with the id `oidc` comes first, then the others by id, then the cluster. A signed token goes to the
+    first provider that trusts its issuer and accepts its audience; an opaque one goes to the providers with
+    introspection, one after the other, until one reports it as active. The decision of that provider is final: no
+    other one is tried after a failed validation.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class AuthenticatorChain:
             return known
         verifier, verified = self._verified(token, source)
         self._known.add(token, verified, verifier)
-        return verified.principal
+        return verified.token
 
     def find_known(self, authorization: str | None) -> VerifiedToken | None:
         """See `Authenticator.find_known`."""

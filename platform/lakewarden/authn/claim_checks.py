@@ -1,4 +1,4 @@
-"""The rules that verified claims must meet: time, issuer, audience and scope; for all verifiers."""
+"""Checks claims whose signature is verified: time, issuer, audience and scope; for all verifiers."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,7 +20,7 @@ def verify_claims(claims: Claims, rules: TokenRules, *, now: Callable[[], float]
     """Check `iss`, `aud`, `exp`, `nbf`, `iat` (RFC 7519 section 4.1, with clock skew) and the required scope.
 
     Raises:
-        NotAuthorized: one of them does not hold; the sentence says which.
+        NotAuthorized: one of the checks fails; the message says which.
 
     """
     options: dict[str, Any] = {
@@ -44,7 +44,7 @@ def verify_claims(claims: Claims, rules: TokenRules, *, now: Callable[[], float]
 
 
 def audiences_of(claims: Claims) -> tuple[str, ...]:
-    """The `aud` of claims, without values that are not text."""
+    """The `aud` of claims, without values that are not strings."""
     audience = claims.get("aud")
     named = audience if isinstance(audience, list) else [audience]
     return tuple(each for each in named if isinstance(each, str))

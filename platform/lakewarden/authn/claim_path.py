@@ -1,4 +1,4 @@
-"""Finds a claim by a dotted path, as operators write it in the configuration; for principal_from_claims.py."""
+"""Finds a claim by a dotted path, as it is written in the configuration; for verified_token.py."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ Claims = dict[str, Any]
 
 
 def claim_at(claims: object, path: str) -> object:
-    """Return what lies at `path`, for example `realm_access.roles`; None when there is nothing.
+    """Return the claim at `path`, for example `realm_access.roles`; None if there is none.
 
-    A name may hold dots itself (`https://example.org/roles`): the longest name that is there wins.
+    A claim's name may contain dots itself (`https://example.org/roles`): the longest matching name wins.
     """
     if not isinstance(claims, dict):
         return None

@@ -1,14 +1,14 @@
-"""Reads addresses from a provider's discovery document (OpenID Connect Discovery 1.0); for oidc.py and opaque.py."""
+"""Reads endpoints from a provider's discovery document (OpenID Connect Discovery 1.0)."""
 
 from lakewarden.authn.json_fetch import FetchFailed, FetchJson
 from lakewarden.authn.provider import OidcProvider
 
 
 def discovered_address(provider: OidcProvider, name: str, *, fetch: FetchJson) -> str:
-    """Fetch the document and return its address `name` (sections 3 and 4.3; RFC 8414 section 2).
+    """Fetch the document and return the endpoint `name` (sections 3 and 4.3; RFC 8414 section 2).
 
     Raises:
-        FetchFailed: no document, another issuer's, or the address is not in it.
+        FetchFailed: there is no document, it is of another issuer, or the endpoint is not in it.
 
     """
     document = fetch(provider.discovery_uri)

@@ -1,4 +1,4 @@
-"""Keeps one address from filling all places in which tokens are verified for the first time; for chain.py."""
+"""Limits how many new tokens from one address are verified at the same time, so others get a turn; for chain.py."""
 
 import threading
 from collections import Counter
@@ -10,7 +10,7 @@ from lakewarden.errors import Unavailable
 from lakewarden.networks import network_of
 
 MOST: Final = 6
-"""How many tokens of one address may be asked about at once: fewer than an verification has places."""
+"""Tokens from one address at the same time, at most; less than `RemoteVerificationLimits.places`."""
 
 _PATIENCE_S: Final = 0.25
 
@@ -24,7 +24,7 @@ class FairShare:
 
     @contextmanager
     def of(self, source: str) -> Iterator[None]:
-        """Hold one of the address's places. Raises Unavailable when none becomes free in a moment."""
+        """Hold one of the address's places. Raises Unavailable if none becomes free within 0.25 seconds."""
         network = network_of(source)
         with self._changed:
             if source and not self._changed.wait_for(lambda: self._held[network] < MOST, timeout=_PATIENCE_S):

@@ -1,4 +1,4 @@
-"""The authentication contract: every request's caller comes through here; chain.py fulfils it."""
+"""The interface of authenticators; chain.py implements it."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,9 +10,9 @@ PrincipalKind = Literal["human", "application"]
 class VerifiedToken:
     """What a verified token says about its bearer.
 
-    `id` is `<provider id>~<subject>`, `kubernetes~<account>` for service accounts; `expires_at` is the token's
-    `exp` in Unix seconds (of a token without: when it must be verified again). `name` and `email` are what the
-    token says: descriptive, never a key and never unique. `token_roles` are the roles that it lists, a bounded number.
+    `id` is `<provider id>~<subject>`, or `kubernetes~<account>` for service accounts. `expires_at` is the token's `exp`
+    in Unix seconds; for a token without one, when it must be verified again. `name` and `email` are only descriptive:
+    they need not be unique and must not be used as keys. `token_roles` are the roles in the token, at most `max_roles`.
     """
 
     id: str
@@ -25,29 +25,29 @@ class VerifiedToken:
 
 
 class Authenticator(Protocol):
-    """Verifies credentials. Safe to call from any thread."""
+    """Verifies credentials. Thread-safe."""
 
     def authenticate(self, authorization: str | None, *, source: str = "") -> VerifiedToken:
-        """Return the caller behind a raw `Authorization` header (None: the request had none).
+        """Verify a raw `Authorization` header (None: the request had none).
 
-        `source` is the address that the request came from, for a fair share of what is scarce; empty: not known.
+        `source` is the client's address, whose share of verifications is limited; empty: not known.
 
-        May block on the network for a few seconds when the issuer must be asked: for its keys, or about the token.
+        May wait for the network for a few seconds, if keys must be fetched or the issuer must be asked about the token.
 
         Raises:
-            NotAuthorized: there are no credentials, or they are not valid; the sentence says what to do.
-            Unavailable: the identity provider cannot be asked, and what is known does not suffice.
+            NotAuthorized: there are no credentials, or they are not valid; the message says what to do.
+            Unavailable: the identity provider must be asked and does not answer.
 
         """
         ...
 
     def find_known(self, authorization: str | None) -> VerifiedToken | None:
-        """Return the caller when their credentials were verified before; never blocks, for async handlers.
+        """Return the token if it was verified before; never blocks, so async handlers may call it.
 
-        None means: call `authenticate`, in a thread.
+        None means that `authenticate` must be called, in a thread.
 
         Raises:
-            NotAuthorized: the header is not usable, or the credentials have expired.
+            NotAuthorized: the header is not valid, or the token has expired.
 
         """
         ...

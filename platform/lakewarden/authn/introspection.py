@@ -1,4 +1,4 @@
-"""The introspection endpoint of one provider (RFC 7662), asked as a confidential client; for remote_verification.py."""
+"""The client of a provider's introspection endpoint (RFC 7662); for remote_verification.py."""
 
 from base64 import b64encode
 from urllib.parse import quote, urlencode
@@ -9,7 +9,7 @@ from lakewarden.authn.provider import Introspection, OidcProvider
 
 
 class IntrospectionEndpoint:
-    """Asks about one token at a time. Thread-safe."""
+    """Introspects single tokens. Thread-safe."""
 
     def __init__(
         self, provider: OidcProvider, introspection: Introspection, *, fetch: FetchJson, post: PostJson
@@ -25,10 +25,10 @@ class IntrospectionEndpoint:
         }
 
     def ask(self, token: str) -> JsonObject | None:
-        """Return what the provider says about an active token (section 2.2), None for any other.
+        """Return the provider's answer for an active token (section 2.2), None for any other.
 
         Raises:
-            FetchFailed: it does not answer, or not as RFC 7662 says.
+            FetchFailed: it does not answer, or its answer does not follow RFC 7662.
 
         """
         form = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
@@ -36,7 +36,7 @@ class IntrospectionEndpoint:
         try:
             answer = self._post(address, form, self._headers)
         except FetchFailed:
-            self._discovered = None  # it may have moved
+            self._discovered = None  # the endpoint may have changed: discover it again
             raise
         active = answer.get("active")
         if not isinstance(active, bool):
@@ -46,7 +46,7 @@ class IntrospectionEndpoint:
         return {name: value for name, value in answer.items() if value is not None and name != "active"}
 
     def address(self) -> str:
-        """Where to ask: configured, or found by discovery and kept until it fails. Raises FetchFailed."""
+        """The endpoint: configured, or discovered and kept until a call fails. Raises FetchFailed."""
         if self._configured is not None:
             return self._configured
         address = self._discovered or discovered_address(self._provider, "introspection_endpoint", fetch=self._fetch)
@@ -55,6 +55,6 @@ class IntrospectionEndpoint:
 
 
 def _basic(client_id: str, client_secret: str) -> str:
-    """RFC 6749 section 2.3.1: both are encoded as in a form before they are joined."""
+    """HTTP Basic credentials; both parts are form-encoded before they are joined (RFC 6749 section 2.3.1)."""
     pair = f"{quote(client_id, safe='')}:{quote(client_secret, safe='')}"
     return f"Basic {b64encode(pair.encode()).decode()}"

@@ -1,4 +1,4 @@
-"""JSON over HTTP with limits on time and size: how providers and clusters are asked; for all of authn."""
+"""Fetches JSON over HTTP with limits on time and size; used by all of authn."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,8 @@ _MAX_BYTES: Final = 1024 * 1024
 _TIMEOUT: Final = urllib3.Timeout(total=5.0, connect=2.0, read=3.0)
 _RETRIES: Final = urllib3.Retry(total=2, connect=0, read=0, redirect=2, status=0, other=0)
 _ANSWERED: Final = (HTTPStatus.OK, HTTPStatus.CREATED)
-_CONNECTION: Final = re.compile(r"^\W*(?:[\w.]+\.)?HTTPS?Connection.*?\): ")  # how urllib3's messages begin
+# the beginning of urllib3's messages, which contains the address of an object
+_CONNECTION: Final = re.compile(r"^\W*(?:[\w.]+\.)?HTTPS?Connection.*?\): ")
 _SERVES_NOBODY: Final = (
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
@@ -29,7 +30,7 @@ _SERVES_NOBODY: Final = (
 
 
 class FetchFailed(Exception):
-    """The document could not be had; the message says why, for the log. `status` is that of the answer, if any."""
+    """The request failed; the message says why, for the log. `status` is the HTTP status, if there was an answer."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -37,11 +38,13 @@ class FetchFailed(Exception):
 
 
 class ServesNobody(FetchFailed):
-    """Nor would another question be answered now: not reachable, overloaded, or we are not let in."""
+    """Other requests would fail now, too: the party is not reachable, overloaded, or refuses
+    this server's credentials.
+    """
 
 
 class JsonClient:
-    """Connections that are kept open. Thread-safe. `ca_file` (PEM) replaces the system's certificates."""
+    """Keeps connections open. Thread-safe. `ca_file` (PEM) replaces the system's certificates."""
 
     def __init__(self, *, ca_file: Path | None = None) -> None:
         self._pool = urllib3.PoolManager(num_pools=8, maxsize=8, ca_certs=None if ca_file is None else str(ca_file))
@@ -56,7 +59,10 @@ class JsonClient:
         return self._call("GET", url, headers=headers or {}, body=None)
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> JsonObject:
-        """POST and return the answer, like `get`; a redirect is not followed, as it would carry secrets away."""
+        """POST and return the answer, like `get`.
+
+        Does not follow redirects, which could send secrets to another server.
+        """
         return self._call("POST", url, headers=headers, body=body)
 
     def _call(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> JsonObject:
@@ -100,7 +106,7 @@ def post_json(url: str, body: bytes, headers: Mapping[str, str]) -> JsonObject:
 
 
 def reason_of(error: Exception) -> str:
-    """The innermost cause in words, without urllib3's object addresses."""
+    """The message of the innermost cause, without urllib3's object addresses."""
     cause: object = error
     while isinstance(cause, urllib3.exceptions.MaxRetryError) and cause.reason is not None:
         cause = cause.reason

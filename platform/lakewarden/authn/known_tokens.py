@@ -1,4 +1,4 @@
-"""Verified tokens, kept until they expire and verified again in the background; for chain.py."""
+"""Caches verified tokens until they expire and verifies them again in the background; for chain.py."""
 
 import threading
 import time
@@ -17,7 +17,8 @@ from lakewarden.errors import NotAuthorized, Unavailable
 
 _CAPACITY: Final = 10_000
 _RECHECKS_AT_ONCE: Final = 4
-_IDLE: Final = 5  # so many times `recheck_after_s` without a use: verified again before it is believed
+# times `recheck_after_s`; a token that was not used for so long is verified again before the request goes on
+_IDLE: Final = 5
 _PATIENCE_S: Final = 0.5
 _BUSY: Final = "Too many tokens are verified again at once: try again shortly."
 
@@ -33,12 +34,12 @@ class _Known:
 
 
 class KnownTokens:
-    """Token → caller. Thread-safe.
+    """A cache from token to its verified content. Thread-safe.
 
-    A token in use is re-verified beside the request that finds it due, so nobody waits. One that lay idle is
-    re-verified before the request goes on: it may have been revoked long ago. One that the party refuses is gone
-    at once; one that nobody has confirmed for `max_missed_rechecks` intervals, because the party is down or we are
-    busy, is not believed until somebody does.
+    A token in regular use is verified again in the background when it is due, so no request waits. A token that was not
+    used for a while is verified again before the request goes on, because it may have been revoked long ago. A token
+    that the provider refuses is removed immediately. A token that could not be verified for `max_missed_rechecks`
+    intervals, because the provider is down or this server is overloaded, is not accepted until it is verified again.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class KnownTokens:
         self._now = now
         self._monotonic = monotonic
         self._cache: TokenCache[_Known] = TokenCache(capacity=_CAPACITY)
-        # of each verifier: one whose party hangs does not hold up the others'
+        # one semaphore for each verifier: a provider that hangs must not delay the tokens of others
         self._rechecks: dict[Verifier, threading.BoundedSemaphore] = defaultdict(
             lambda: threading.BoundedSemaphore(_RECHECKS_AT_ONCE)
         )
@@ -57,11 +58,11 @@ class KnownTokens:
         self._cache.put(digest_of(token), _Known(verified, verifier, now, now))
 
     def find(self, token: str, *, may_wait: bool) -> VerifiedToken | None:
-        """Return the caller, None when the token is to be verified (or, with `may_wait` false, may have to be).
+        """Return the token's content; None if it must be verified (or, with `may_wait` false, may have to be).
 
         Raises:
-            NotAuthorized: it has expired, or was just refused.
-            Unavailable: it must be confirmed and cannot be (only with `may_wait`).
+            NotAuthorized: the token has expired, or was just refused.
+            Unavailable: it must be verified again, which is not possible now (only with `may_wait`).
 
         """
         digest = digest_of(token)
@@ -78,7 +79,7 @@ class KnownTokens:
             return None
         recheck_after = known.verifier.recheck_after_s
         if recheck_after is None:
-            return known.verified.principal
+            return known.verified.token
         now = self._monotonic()
         if now - known.confirmed_at >= recheck_after * known.verifier.max_missed_rechecks:
             return self._confirmed(token, known) if may_wait else None
@@ -86,10 +87,10 @@ class KnownTokens:
             return self._rechecked(token, known) if may_wait else None
         if now - known.asked_at >= recheck_after:
             self._recheck_aside(token, known)
-        return known.verified.principal
+        return known.verified.token
 
     def _confirmed(self, token: str, known: _Known) -> VerifiedToken:
-        """Ask, and believe nothing but a yes."""
+        """Verify again; accept the token only if that succeeds."""
         try:
             return self._recheck_aside(token, known, patience=_PATIENCE_S).result(timeout=_PATIENCE_S)
         except (Unavailable, TimeoutError) as error:
@@ -100,14 +101,14 @@ class KnownTokens:
             ) from error
 
     def _rechecked(self, token: str, known: _Known) -> VerifiedToken:
-        """Ask, but do not let a party that is down hold up a caller who is known."""
+        """Verify again, but accept the token if the provider does not answer: it was verified not too long ago."""
         try:
             return self._recheck_aside(token, known, patience=_PATIENCE_S).result(timeout=_PATIENCE_S)
         except (Unavailable, TimeoutError):
-            return known.verified.principal
+            return known.verified.token
 
     def _recheck_aside(self, token: str, known: _Known, *, patience: float = 0.0) -> Future[VerifiedToken]:
-        """The outcome of the re-check that is under way; one is started if there is none, and room for it in time."""
+        """The outcome of the verification that is running; starts one if there is none and a place for it is free."""
         with known.lock:
             if known.outcome is not None:
                 return known.outcome
@@ -115,7 +116,7 @@ class KnownTokens:
             places = self._rechecks[known.verifier]
             if not places.acquire(timeout=patience):
                 outcome.set_exception(Unavailable(_BUSY))
-                return outcome  # it stays due: the next request tries again
+                return outcome  # it stays due, so the next request tries again
             known.outcome = outcome
         arguments = (outcome, token, known, places)
         threading.Thread(target=self._recheck_into, args=arguments, name="token-recheck", daemon=True).start()
@@ -127,7 +128,8 @@ class KnownTokens:
         try:
             outcome.set_result(self._recheck(token, known))
         except (NotAuthorized, Unavailable) as error:
-            outcome.set_exception(error)  # refused: it is forgotten by now; not to be asked: it is due again in a while
+            # a refused token was removed already; otherwise it is tried again at the next interval
+            outcome.set_exception(error)
         finally:
             known.asked_at, known.outcome = self._monotonic(), None
             places.release()
@@ -139,4 +141,4 @@ class KnownTokens:
             self._cache.discard(digest_of(token))
             raise
         self.add(token, verified, known.verifier)
-        return verified.principal
+        return verified.token

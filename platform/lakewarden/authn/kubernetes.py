@@ -1,4 +1,4 @@
-"""Verifies tokens of Kubernetes service accounts, by TokenReview or by the cluster's keys; given to chain.py."""
+"""Verifies tokens of Kubernetes service accounts, by TokenReview or by the cluster's keys; for chain.py."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from lakewarden.errors import NotAuthorized
 
 
 class ReviewedAccounts:
-    """A `Verifier` that asks the API server (TokenReview), which knows deleted accounts and pods as well."""
+    """A `Verifier` that calls the API server's TokenReview, which also refuses tokens of deleted accounts and pods."""
 
     def __init__(
         self, settings: KubernetesConfig, verification: RemoteVerification, *, now: Callable[[], float]
@@ -33,17 +33,17 @@ class ReviewedAccounts:
         return 0
 
     def verify(self, token: str, *, again: bool = False) -> Verified:
-        """See `Verifier.verify`. What cannot succeed is refused without a call."""
+        """See `Verifier.verify`. Tokens that cannot be valid are refused without a call."""
         unverified = peek(token)
         self._ensure_hopeful(unverified)
         user = self._verification.verdict(token, again=again)
         if user is None:
             raise NotAuthorized(INACTIVE)
-        # what the API server has authenticated says the truth about its end
+        # the unverified `exp` can be trusted from here on: the API server has authenticated the token
         expires_at = self._now() + UNDATED_S if unverified.expires_at is None else unverified.expires_at
         account = ServiceAccount(user.get("username"), user.get("uid"))
-        principal = account.principal(self._settings, issuer=unverified.issuer, expires_at=expires_at)
-        return Verified(principal, expires_at, is_dated=unverified.expires_at is not None)
+        verified = account.verified_token(self._settings, issuer=unverified.issuer, expires_at=expires_at)
+        return Verified(verified, expires_at, is_dated=unverified.expires_at is not None)
 
     def _ensure_hopeful(self, token: UnverifiedToken) -> None:
         audiences = self._settings.audience
@@ -54,7 +54,7 @@ class ReviewedAccounts:
 
 
 class SignedAccounts:
-    """A `Verifier` by the cluster's published keys. A deleted account is believed until its token expires."""
+    """A `Verifier` by the cluster's published keys. Tokens of a deleted account are accepted until they expire."""
 
     recheck_after_s: float | None = None
     max_missed_rechecks = 0
@@ -85,8 +85,8 @@ class SignedAccounts:
         verify_claims(claims, rules, now=self._now)
         expires_at = seconds(claims["exp"])
         account = claimed_account(claims)
-        principal = account.principal(self._settings, issuer=self._issuer, expires_at=expires_at)
-        return Verified(principal, expires_at + DEFAULT_CLOCK_SKEW_S, stamp=generation)
+        verified = account.verified_token(self._settings, issuer=self._issuer, expires_at=expires_at)
+        return Verified(verified, expires_at + DEFAULT_CLOCK_SKEW_S, stamp=generation)
 
     def _discover(self) -> str:
         self._issuer = self._cluster.issuer()
@@ -101,7 +101,7 @@ def service_accounts(
     key_limits: RefreshLimits | None = None,
     verification_limits: RemoteVerificationLimits | None = None,
 ) -> Verifier:
-    """The verifier that the configuration asks for."""
+    """The verifier for the configured method."""
     cluster = Cluster(settings)
     if settings.method == "keys":
         limits = key_limits or RefreshLimits()

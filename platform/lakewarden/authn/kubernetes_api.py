@@ -1,4 +1,4 @@
-"""The API server of a Kubernetes cluster, asked with this server's own service account; for kubernetes.py."""
+"""Calls the API server of a Kubernetes cluster, with this server's own service account; for kubernetes.py."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _DISCOVERY: Final = "/.well-known/openid-configuration"
 
 
 class Cluster:
-    """Calls to the API server. Thread-safe. All raise FetchFailed without a usable response."""
+    """The API server. Thread-safe. All methods that call it raise FetchFailed."""
 
     def __init__(self, settings: KubernetesConfig) -> None:
         self._address = settings.api_server.rstrip("/")
@@ -23,7 +23,7 @@ class Cluster:
 
     @property
     def keys_address(self) -> str:
-        """Where every API server publishes the keys of its service accounts, whatever discovery names."""
+        """The fixed path of the service accounts' keys; the address in the discovery document may not be reachable."""
         return f"{self._address}{_KEYS}"
 
     def fetch(self, url: str) -> JsonObject:
@@ -51,7 +51,7 @@ class Cluster:
         return status
 
     def own_token(self) -> str:
-        """Our service account's token, read each time: the kubelet replaces it well before it expires."""
+        """The token of this server, read from the file each time because the kubelet replaces it before it expires."""
         try:
             own = self._token_file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:

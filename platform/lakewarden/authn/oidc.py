@@ -1,4 +1,4 @@
-"""Verifies the signed access tokens (JWT, RFC 9068) of one OpenID provider; put together by chain.py."""
+"""Verifies the signed access tokens (JWT, RFC 9068) of one OpenID provider; built by chain.py."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from lakewarden.errors import NotAuthorized
 
 
 class SignedTokens:
-    """A `Verifier` by the provider's published keys: nobody is asked about a token."""
+    """A `Verifier` by the provider's published keys; it does not call the provider for each token."""
 
     recheck_after_s: float | None = None
     max_missed_rechecks = 0
@@ -36,22 +36,22 @@ class SignedTokens:
         return self.accept(self.signed(token))
 
     def signed(self, token: str) -> SignedClaims:
-        """The claims, after the signature; see `signed_claims` for the errors."""
+        """Verify the signature and return the claims; raises what `signed_claims` raises."""
         return signed_claims(peek(token), self._keys)
 
     def accept(self, signed: SignedClaims) -> Verified:
-        """Apply the provider's rules to claims; raises NotAuthorized where one does not hold."""
+        """Apply the provider's rules to claims; raises NotAuthorized if one is not met."""
         claims = signed.claims
         verify_claims(claims, self._provider.rules, now=self._now)
         expires_at = seconds(claims["exp"])
-        principal = verified_token_of(claims, self._provider, expires_at=expires_at)
-        return Verified(principal, expires_at + self._provider.clock_skew_s, stamp=signed.generation)
+        verified = verified_token_of(claims, self._provider, expires_at=expires_at)
+        return Verified(verified, expires_at + self._provider.clock_skew_s, stamp=signed.generation)
 
 
 class RevocableTokens:
-    """A `Verifier` that believes a signature only as long as the provider calls the token active (RFC 7662).
+    """A `Verifier` of signed tokens that also asks the provider whether they are still active (RFC 7662).
 
-    What the provider answers goes before what the token says: it may say little (a lightweight token).
+    The provider's answer has precedence over the token's claims, which may be few (lightweight access tokens).
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class RevocableTokens:
         now: Callable[[], float],
     ) -> None:
         self._signed = signed
-        self._inquiry = verification
+        self._verification = verification
         self._now = now
-        # audience and scope may be in the answer only
+        # audience and scope are checked later, because they may be only in the provider's answer
         self._outer_rules = replace(provider.rules, audiences=(), scope=None)
         self.recheck_after_s: float | None = introspection.recheck_after_s
         self.max_missed_rechecks = introspection.max_missed_rechecks
@@ -75,15 +75,15 @@ class RevocableTokens:
         return self._signed.stamp()
 
     def verify(self, token: str, *, again: bool = False) -> Verified:
-        """See `Verifier.verify`. The provider is asked only about what it has signed and has not expired."""
+        """See `Verifier.verify`. The provider is asked only about tokens that it signed and that have not expired."""
         claims, generation = self._signed.signed(token)
         verify_claims(claims, self._outer_rules, now=self._now)
-        answer = self._inquiry.verdict(token, again=again)
+        answer = self._verification.verdict(token, again=again)
         if answer is None:
             raise NotAuthorized(INACTIVE)
         return self._signed.accept(SignedClaims(claims | answer, generation))
 
 
 def jwks_address(provider: OidcProvider, fetch: FetchJson) -> Callable[[], str]:
-    """Where the provider's keys are: configured, or found by discovery."""
+    """A function that returns the address of the provider's keys: configured, or found by discovery."""
     return lambda: provider.jwks_uri or discovered_address(provider, "jwks_uri", fetch=fetch)

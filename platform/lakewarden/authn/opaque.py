@@ -1,4 +1,4 @@
-"""Verifies tokens that only their issuer can read, by asking it (RFC 7662); put together by chain.py."""
+"""Verifies opaque tokens by introspection at their issuer (RFC 7662); built by chain.py."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -42,21 +42,21 @@ class OpaqueTokens:
         return self.accept(claims)
 
     def find_claims(self, token: str, *, again: bool = False) -> Claims | None:
-        """What the provider says about a token, None when it is not active there. Raises Unavailable."""
+        """The provider's answer about a token; None if it is not active there. Raises Unavailable."""
         answer = self._verification.verdict(token, again=again)
         return None if answer is None else {"iss": self._provider.issuer} | answer
 
     def is_meant_by(self, claims: Claims) -> bool:
-        """Whether a token with these claims is this provider's, as (issuer, audience) route a signed one."""
+        """Whether issuer and audience match this provider's configuration, as for signed tokens."""
         issuer = claims["iss"]
         is_trusted = isinstance(issuer, str) and self._provider.trusts(issuer)
         return is_trusted and self._provider.rules.accepts_audience(audiences_of(claims))
 
     def accept(self, claims: Claims) -> Verified:
-        """Apply the provider's rules, as to a JWT's claims; only `iss` and `exp` may be missing.
+        """Apply the provider's rules, as for the claims of a JWT, except that `exp` may be missing.
 
         Raises:
-            NotAuthorized: one does not hold, or the token is for something else than access.
+            NotAuthorized: a rule is not met, or it is not an access token.
 
         """
         kind = claims.get("token_type", "Bearer")
@@ -65,17 +65,18 @@ class OpaqueTokens:
         verify_claims(claims, self._provider.rules, now=self._now, needs_expiry=False)
         is_dated = "exp" in claims
         expires_at = seconds(claims["exp"]) if is_dated else self._now() + UNDATED_S
-        principal = verified_token_of(claims, self._provider, expires_at=expires_at)
+        verified = verified_token_of(claims, self._provider, expires_at=expires_at)
         skew = self._provider.clock_skew_s if is_dated else 0
-        return Verified(principal, expires_at + skew, is_dated=is_dated)
+        return Verified(verified, expires_at + skew, is_dated=is_dated)
 
 
 def verify_by_first(verifiers: Iterable[OpaqueTokens], token: str) -> tuple[OpaqueTokens, Verified]:
-    """Ask one provider after the other; the first that calls the token active and is meant by it decides.
+    """Ask the providers in turn; the first that reports the token as active and matches its issuer and audience
+    decides.
 
     Raises:
-        NotAuthorized: it is active nowhere, or does not meet the rules of where it is.
-        Unavailable: a provider that might know it cannot be asked, and no other one knows it.
+        NotAuthorized: no provider reports it as active, or it does not meet the rules of the one that does.
+        Unavailable: a provider does not answer, and no other one reports it as active.
 
     """
     first_active: tuple[OpaqueTokens, Claims] | None = None

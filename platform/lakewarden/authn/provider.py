@@ -1,4 +1,4 @@
-"""What an operator says about one OpenID provider; built by provider_settings.py, read by the verifiers."""
+"""The settings of one OpenID provider; built by provider_settings.py, read by the verifiers."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ _ID: Final = re.compile(r"[a-z0-9-]+")
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What the claims of a token must say. `issuers` are without a trailing slash; no audiences: any will do."""
+    """The rules for a token's claims. `issuers` have no trailing slash; without `audiences`, all are accepted."""
 
     issuers: tuple[str, ...]
     audiences: tuple[str, ...] = ()
@@ -27,10 +27,10 @@ class TokenRules:
 
 @dataclass(frozen=True, slots=True)
 class Introspection:
-    """How to ask a provider about a token (RFC 7662). Without `uri`, discovery says where.
+    """How to introspect tokens at a provider (RFC 7662). Without `uri`, the endpoint is discovered.
 
-    `all_tokens`: signed tokens are asked about as well. An accepted token is asked about again after
-    `recheck_after_s`, and refused after `max_missed_rechecks` times that without an answer.
+    `all_tokens`: signed tokens are introspected as well. An accepted token is introspected again every
+    `recheck_after_s`, and refused after `max_missed_rechecks` such intervals without an answer.
     """
 
     client_id: str
@@ -46,14 +46,13 @@ class OidcProvider:
     """One trusted issuer.
 
     `id` is the prefix of its principals (`oidc` for the primary one). A token is accepted when its `iss` is
-    `issuer` or one of `additional_issuers`, and its `aud` holds any of `audiences` (none given: not checked).
-    `scope`, if given, must be among the token's scopes. The first of `subject_claims` that holds text is the
+    `issuer` or one of `additional_issuers`, and its `aud` has one of `audiences` (none given: not checked).
+    `scope`, if given, must be among the token's scopes. The first of `subject_claims` that is a string is the
     subject. `roles_claim`, `name_claim` and `email_claim` are dotted paths into the claims; a token with more than
-    `max_roles` roles is refused. `jwks_uri` replaces
-    discovery.
+    `max_roles` roles is refused. `jwks_uri` replaces discovery.
 
     Raises:
-        ValueError: a setting is impossible; the sentence names it.
+        ValueError: a setting is invalid; the message names it.
 
     """
 
@@ -82,7 +81,7 @@ class OidcProvider:
             raise ValueError(f"The issuer '{self.issuer}' of provider '{self.id}' must be an http or https address.")
         if not self.subject_claims:
             raise ValueError(f"Provider '{self.id}' needs at least one subject claim, for example 'sub'.")
-        # providers differ in a trailing slash, and so do operators
+        # a trailing slash is ignored: providers and operators write issuers with and without it
         issuers = tuple(issuer.rstrip("/") for issuer in (self.issuer, *self.additional_issuers))
         rules = TokenRules(issuers, self.audiences, self.scope, self.clock_skew_s)
         object.__setattr__(self, "rules", rules)
@@ -91,14 +90,14 @@ class OidcProvider:
         return self.rules.trusts(issuer)
 
     def accepts(self, audiences: tuple[str, ...]) -> bool:
-        """Whether a signed token for these audiences is this provider's business.
+        """Whether a signed token for these audiences belongs to this provider.
 
-        A token that names none is, where every token is introspected: the answer will name them.
+        One without audiences does if every token is introspected, because the answer will contain them.
         """
-        is_told_later = not audiences and self.introspection is not None and self.introspection.all_tokens
-        return is_told_later or self.rules.accepts_audience(audiences)
+        is_checked_later = not audiences and self.introspection is not None and self.introspection.all_tokens
+        return is_checked_later or self.rules.accepts_audience(audiences)
 
     @property
     def discovery_uri(self) -> str:
-        """OpenID Connect Discovery 1.0, section 4."""
+        """The address of the discovery document (OpenID Connect Discovery 1.0, section 4)."""
         return f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"

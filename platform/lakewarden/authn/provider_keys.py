@@ -1,4 +1,4 @@
-"""The signing keys of one OpenID provider: fetched when needed, renewed without a stampede; for the verifiers."""
+"""The signing keys of one OpenID provider: fetched when needed, at most one fetch at a time; for the verifiers."""
 
 import logging
 import threading
@@ -24,10 +24,10 @@ _PUBLIC_KEY_TYPES: Final = ("RSA", "EC", "OKP")
 class RefreshLimits:
     """All in seconds.
 
-    `unknown_key`: least time between two fetches that unknown key ids cause; `no_keys`: the same while not
-    one key is known; `max_age`: older keys are renewed in the background, which is how the withdrawal of
-    a key is noticed. `places`: threads that may fetch, or wait for a fetch, at once; one more waits for a place
-    until the fetch is `patience` old: a provider that hangs must not hold the threads that serve others.
+    `unknown_key`: least time between two fetches because of unknown key ids; `no_keys`: the same while no key is
+    known; `max_age`: older keys are fetched again in the background, to notice withdrawn keys. `places` (a number):
+    threads that may fetch, or wait for a fetch, at the same time. Further threads wait for a place only until the
+    fetch has taken `patience`: a provider that hangs must not hold all threads of the server.
     """
 
     unknown_key: float = 10.0
@@ -38,10 +38,10 @@ class RefreshLimits:
 
 
 class ProviderKeys:
-    """Key id → public key of one provider. Thread-safe; a known key never waits for the network.
+    """A map from key id to public key. Thread-safe; looking up a known key never waits for the network.
 
-    `generation` grows with every change of the set of keys: what older keys proved is to be verified again.
-    A provider that is down keeps the keys that it had.
+    `generation` grows with every change of the set of keys: tokens verified by an older set must be verified again.
+    While the provider is down, the last known keys stay valid.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ProviderKeys:
 
         Raises:
             NotAuthorized: the provider does not publish such a key.
-            Unavailable: the key is not known and the provider cannot be asked.
+            Unavailable: the key is not known and the provider does not answer.
 
         """
         self.renew_if_old()
@@ -89,7 +89,7 @@ class ProviderKeys:
         raise NotAuthorized("The token is signed with a key that its issuer does not publish: get a new token.")
 
     def renew_if_old(self) -> None:
-        """Start a background renewal when the keys are older than `max_age`. Never blocks."""
+        """Start to fetch the keys in the background if they are older than `max_age`. Never blocks."""
         if self._monotonic() < self._renew_at:
             return
         self._renew_at = self._monotonic() + self._limits.max_age
@@ -104,7 +104,10 @@ class ProviderKeys:
         return next(iter(keys.values())) if len(keys) == 1 else None
 
     def _refresh_in_turn(self, *, seen: int) -> None:
-        """Refresh, or wait for the one that is under way. Unavailable when too many wait for a slow one already."""
+        """Fetch the keys, or wait for the fetch that is running.
+
+        Raises Unavailable if it is slow and many threads wait.
+        """
         patience = min(self._limits.patience, self._slow_from - self._monotonic())
         if not self._places.acquire(timeout=max(0.0, patience)):
             raise Unavailable("The identity provider is slow to give its keys: try again shortly.")
@@ -114,7 +117,9 @@ class ProviderKeys:
             self._places.release()
 
     def _refresh(self, *, seen: int) -> None:
-        """Fetch the keys, unless somebody did so since `seen`, or it was tried a moment ago."""
+        """Fetch the keys, unless another thread tried since `seen` (the caller's `_attempts`)
+        or the pause is not over.
+        """
         with self._flight:
             pause = self._limits.unknown_key if self._keys else self._limits.no_keys
             if self._attempts != seen or self._monotonic() - self._attempted_at < pause:
@@ -144,10 +149,9 @@ class ProviderKeys:
 
 
 def usable_keys(entries: list[JsonObject]) -> dict[str, Key]:
-    """Import the public signature keys of a JWK set (RFC 7517); a key that is not usable is left out.
+    """Import the public signature keys of a JWK set (RFC 7517); unusable keys are skipped:
 
-    Left out: symmetric keys (a published secret proves nothing), keys for encryption, short RSA keys,
-    and key types or curves that are not known here.
+    symmetric keys (a published secret proves nothing), keys for encryption, short RSA keys, unknown types and curves.
     """
     keys: dict[str, Key] = {}
     for entry in entries:

@@ -1,11 +1,11 @@
-"""What the configuration says about identities, in the words of this package; for lakewarden.backends and doctor."""
+"""Builds `OidcProvider` from the configuration; for lakewarden.backends and doctor."""
 
 from lakewarden.authn.provider import Introspection, OidcProvider
 from lakewarden.config import IntrospectionConfig, OidcConfig
 
 
 def provider(identifier: str, settings: OidcConfig) -> OidcProvider:
-    """The provider of this id. Raises ValueError with a sentence when a setting is impossible."""
+    """The provider with this id. Raises ValueError, whose message is a sentence, if a setting is invalid."""
     return OidcProvider(
         id=identifier,
         issuer=settings.issuer,

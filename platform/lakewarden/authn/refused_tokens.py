@@ -1,4 +1,4 @@
-"""Remembers for a moment which tokens were refused after somebody was asked about them; for chain.py."""
+"""Remembers tokens that a provider refused, for five seconds; for chain.py."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,10 @@ class _Refusal:
 
 
 class RefusedTokens:
-    """A storm of one bad token does not become a storm of questions. Thread-safe and bounded."""
+    """Keeps many requests with the same invalid token from causing as many calls to the provider.
+
+    Thread-safe, bounded.
+    """
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -30,7 +33,7 @@ class RefusedTokens:
         self._cache.put(digest_of(token), _Refusal(error.message, self._monotonic() + _REMEMBERED_S))
 
     def ensure_none(self, token: str) -> None:
-        """Raise NotAuthorized again, in the same words, for a token that was just refused."""
+        """Raises NotAuthorized with the same message again if the token was just refused."""
         refusal = self._cache.find(digest_of(token))
         if refusal is not None and self._monotonic() < refusal.until:
             raise NotAuthorized(refusal.message)

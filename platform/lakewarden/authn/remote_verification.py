@@ -1,4 +1,7 @@
-"""Asks a party about tokens without a stampede: for the providers' introspection and for the cluster's review."""
+"""Limits the calls that ask another server about tokens: introspection at a provider, TokenReview at a cluster.
+
+That server is called the party here.
+"""
 
 import logging
 import threading
@@ -21,10 +24,10 @@ _BUSY = "The identity provider is asked about too many tokens at once: try again
 class RemoteVerificationLimits:
     """All times in seconds.
 
-    `places`: threads that may ask or wait for an answer at once; the next one waits `patience` for a place. Tokens
-    that were accepted before have as many places of their own: made-up ones cannot fill them.
-    `refusal`: how long a refusal, or a failure over one token, is remembered, for the last `refusals` tokens.
-    `pause`: after the party served nobody, it is tried again by one thread at a time, and so often.
+    `places` (a number): threads that may ask, or wait for an answer, at once; the next one waits `patience` for
+    a place. Tokens that were accepted before have as many places of their own, which invented tokens cannot take.
+    `refusal`: how long a refusal, or a failure with one token, is remembered, for the last `refusals` tokens.
+    `pause`: while the party is down, one thread at a time tries again, at such intervals.
     """
 
     places: int = 8
@@ -42,7 +45,7 @@ class _Setback:
 
 @dataclass(slots=True)
 class _Flight:
-    """One question on its way, and those who wait for its answer."""
+    """One call that is running; other threads with the same token wait for its answer."""
 
     landed: threading.Event = field(default_factory=threading.Event)
     has_answer: bool = False
@@ -50,7 +53,7 @@ class _Flight:
 
 
 class _Lane:
-    """The places of one kind of question, and whether its last one found the party down."""
+    """The places for new tokens or for known ones, and whether the last call found the party down."""
 
     def __init__(self, places: int) -> None:
         self.places = threading.BoundedSemaphore(places)
@@ -60,13 +63,13 @@ class _Lane:
 
 
 class RemoteVerification:
-    """Verdicts of one party on tokens. Thread-safe.
+    """Asks one party about tokens. Thread-safe.
 
-    One call per token at a time; few calls in all; a bad token is not asked about again and again; while the
-    party is down, who asks is told so at once. What is good is not remembered here.
+    There is at most one call for a token at a time, few calls in all, and no second call for a token that was just
+    refused. While the party is down, requests fail immediately. Accepted tokens are not cached here.
 
-    First questions and those about tokens that were accepted before have a lane each: a storm of the one neither
-    takes the other's places nor, where it makes the party refuse to answer, the other's attempts.
+    New tokens and tokens that were accepted before have a lane each: a flood of new tokens neither takes the places of
+    known ones nor, if it makes the party refuse to answer, marks the party as down for them.
     """
 
     def __init__(
@@ -85,12 +88,12 @@ class RemoteVerification:
         self._lock = threading.Lock()
 
     def verdict(self, token: str, *, again: bool = False) -> JsonObject | None:
-        """Return what the party says about a good token, None for one that it refuses.
+        """Return the party's answer about a valid token, None for a token that it refuses.
 
         `again`: the token was accepted before.
 
         Raises:
-            Unavailable: it cannot be asked now.
+            Unavailable: the party does not answer, or too many calls are running.
 
         """
         digest = digest_of(token)

@@ -1,4 +1,4 @@
-"""A Kubernetes service account, from a review's answer or from the claims of a token; for kubernetes.py."""
+"""A Kubernetes service account, from the answer of a TokenReview or from a token's claims; for kubernetes.py."""
 
 import re
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _NO_ACCOUNT: Final = "The token is not one of a Kubernetes service account: crea
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """`username` is `system:serviceaccount:<namespace>:<name>`; an account made anew has another `uid`.
+    """`username` is `system:serviceaccount:<namespace>:<name>`; an account that is created again has another `uid`.
 
     Raises:
-        NotAuthorized: the token is not a service account's but, for example, a kubelet's or a person's.
+        NotAuthorized: the token does not belong to a service account but, for example, to a kubelet or a person.
 
     """
 
@@ -32,7 +32,7 @@ class ServiceAccount:
         if not isinstance(self.username, str) or not _USERNAME.fullmatch(self.username) or not is_subject(self.uid):
             raise NotAuthorized(_NO_ACCOUNT)
 
-    def principal(self, settings: KubernetesConfig, *, issuer: str, expires_at: float) -> VerifiedToken:
+    def verified_token(self, settings: KubernetesConfig, *, issuer: str, expires_at: float) -> VerifiedToken:
         subject = self.uid if settings.subject == "uid" else self.username
         return VerifiedToken(
             id=f"kubernetes~{subject}",
@@ -45,9 +45,9 @@ class ServiceAccount:
 
 
 def reviewed_user(status: JsonObject, audiences: tuple[str, ...]) -> JsonObject | None:
-    """The `user` of a TokenReview's status, None when it is not authenticated for one of `audiences`.
+    """The `user` of a TokenReview's status; None if it is not authenticated for one of `audiences`.
 
-    An API server that answers with no audience has not checked it, so that counts as none.
+    An API server that answers without audiences has not checked them, so the token is refused.
     """
     user, reviewed = status.get("user"), status.get("audiences")
     if status.get("authenticated") is not True or not isinstance(user, dict):
@@ -57,6 +57,6 @@ def reviewed_user(status: JsonObject, audiences: tuple[str, ...]) -> JsonObject 
 
 
 def claimed_account(claims: Claims) -> ServiceAccount:
-    """The account of a signed token; raises NotAuthorized when it names none."""
+    """The account in a signed token's claims; raises NotAuthorized if there is none."""
     uid: Any = claim_at(claims.get("kubernetes.io"), "serviceaccount.uid")
     return ServiceAccount(claims.get("sub"), uid)

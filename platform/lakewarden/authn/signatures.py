@@ -1,4 +1,4 @@
-"""Signatures of JWTs by pinned public-key algorithms (RFC 7515, RFC 8725); for oidc.py and kubernetes.py."""
+"""Verifies signatures of JWTs, only with public-key algorithms (RFC 7515, RFC 8725); for oidc.py and kubernetes.py."""
 
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ ALGORITHMS: Final = frozenset(
 
 
 class _AsymmetricAlgorithms(JWSRegistry):
-    """Pinned to public-key signatures: `none` and HS* do not exist here, whatever a token says."""
+    """Only public-key signatures: a token's header cannot select `none` or HS* (RFC 8725 section 3.1)."""
 
     max_header_length = 4096
 
@@ -32,14 +32,14 @@ _REGISTRY: Final = _AsymmetricAlgorithms(strict_check_header=False)
 
 
 class SignedClaims(NamedTuple):
-    """Claims whose signature holds, and the generation of the keys that said so."""
+    """Claims with a valid signature, and the generation of the keys by which it was verified."""
 
     claims: Claims
     generation: int
 
 
 def ensure_accepted_algorithm(token: UnverifiedToken) -> None:
-    """Raise NotAuthorized for an algorithm that is not accepted, before anybody is asked for a key."""
+    """Raises NotAuthorized for an algorithm that is not accepted, before the provider is asked for a key."""
     if token.algorithm not in ALGORITHMS:
         raise NotAuthorized("The token is not signed with an accepted algorithm (RS*, PS*, ES* or EdDSA).")
 
@@ -48,11 +48,12 @@ def signed_claims(token: UnverifiedToken, keys: ProviderKeys) -> SignedClaims:
     """Verify the signature and nothing else.
 
     Raises:
-        NotAuthorized: the signature does not hold, or the key is not the issuer's.
-        Unavailable: the key is not known and the issuer cannot be asked.
+        NotAuthorized: the signature is not valid, or the key does not belong to the issuer.
+        Unavailable: the key is not known and the issuer does not answer.
 
     """
-    keys.find(token.key_id)  # fetches what is missing, which begins a generation: count from here
+    # may fetch keys, which raises the generation; so the generation is read only after this call
+    keys.find(token.key_id)
     generation = keys.generation
     key = keys.find(token.key_id)
     try:

@@ -1,4 +1,4 @@
-"""A bounded memory of tokens, so that a known one costs a hash and a lookup; for the modules of authn."""
+"""A bounded cache keyed by tokens; for the modules of authn."""
 
 import threading
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class TokenCache(Generic[T]):
-    """Least-recently-used map from sha256(token) to what is known of it. Thread-safe."""
+    """A least-recently-used cache whose keys are `digest_of(token)`. Thread-safe."""
 
     def __init__(self, *, capacity: int) -> None:
         self._entries: LRUCache[bytes, T] = LRUCache(capacity)

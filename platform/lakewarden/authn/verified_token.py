@@ -1,4 +1,4 @@
-"""Makes a `VerifiedToken` of verified claims: subject, kind, name, email and roles; for the OpenID verifiers."""
+"""Builds a `VerifiedToken` from verified claims: subject, kind, name, email and roles; for the OpenID verifiers."""
 
 import math
 from typing import Final
@@ -15,10 +15,10 @@ _CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
 
 
 def verified_token_of(claims: Claims, provider: OidcProvider, *, expires_at: float) -> VerifiedToken:
-    """Describe the caller that verified claims speak of.
+    """Extract the caller from verified claims.
 
     Raises:
-        NotAuthorized: none of the provider's subject claims holds a usable subject, or there are too many roles.
+        NotAuthorized: none of the provider's subject claims has a usable subject, or there are too many roles.
 
     """
     return VerifiedToken(
@@ -33,12 +33,12 @@ def verified_token_of(claims: Claims, provider: OidcProvider, *, expires_at: flo
 
 
 def seconds(value: float) -> float:
-    """Verified `exp` as Unix seconds: any JSON number, an integer beyond the range of a float among them."""
+    """A verified `exp` as Unix seconds; also accepts an integer that exceeds the range of a float."""
     return _FAR_FUTURE if value > _FAR_FUTURE else math.floor(value) * 1.0
 
 
 def is_subject(value: object) -> bool:
-    """Whether this can be the second half of a principal's id: 1 to 255 printable characters."""
+    """Whether this can be the subject in a principal's id: 1 to 255 printable characters."""
     return isinstance(value, str) and 0 < len(value) <= MAX_SUBJECT and value.isprintable()
 
 
@@ -52,7 +52,7 @@ def _subject(claims: Claims, provider: OidcProvider) -> str:
 
 
 def _kind(claims: Claims) -> PrincipalKind:
-    """A token that a client got for itself is an application's; providers show that in different ways."""
+    """A token from the client credentials grant belongs to an application; providers mark it in different ways."""
     if claims.get("idtyp") == "app" or claims.get("gty") == "client-credentials":
         return "application"
     username = _text(claims.get("preferred_username"))
@@ -66,7 +66,7 @@ def _kind(claims: Claims) -> PrincipalKind:
 def _name(claims: Claims) -> str | None:
     parts = (_text(claims.get(claim)) for claim in ("given_name", "family_name"))
     given_and_family = " ".join(filter(None, parts))
-    # `username` is what an introspection answers (RFC 7662, section 2.2)
+    # `username` comes from introspection (RFC 7662, section 2.2)
     fallbacks = ("app_displayname", "preferred_username", "username", *_CLIENT_CLAIMS)
     return (
         _text(claims.get("name"))
@@ -86,7 +86,7 @@ def _configured_text(claims: Claims, path: str | None) -> str | None:
 
 
 def _text(value: object) -> str | None:
-    """A claim as text that a database and a page can hold: no control characters, at most 255 long."""
+    """A claim as text that is safe to store and to show: no control characters, at most 255 characters."""
     if not isinstance(value, str):
         return None
     printable = "".join(character for character in value if character.isprintable())
@@ -94,9 +94,9 @@ def _text(value: object) -> str | None:
 
 
 def _roles(found: object, provider: OidcProvider) -> tuple[str, ...]:
-    """The different roles of an array of text, or of one text; other values are ignored.
+    """The distinct roles of a list of strings, or of one string; other values are ignored.
 
-    A role's name is never changed to make it fit: cut short, it could become another role's.
+    A name that is too long is ignored rather than shortened, because the result could be the name of another role.
     """
     listed = found if isinstance(found, list) else [found]
     names = (each for each in listed if isinstance(each, str) and 0 < len(each) <= _MAX_TEXT and each.isprintable())

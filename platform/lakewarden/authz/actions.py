@@ -1,4 +1,4 @@
-"""What can be done to which kind of object; the values are the management API's action names."""
+"""The actions on each type of object; the values are the management API's action names."""
 
 from enum import Enum, StrEnum
 
@@ -152,4 +152,4 @@ ACTIONS: dict[ObjectType, tuple[Action, ...]] = {
     ObjectType.TABLE: tuple(TableAction),
     ObjectType.VIEW: tuple(ViewAction),
 }
-"""The vocabulary of each kind of object. Users are not in it: rights on users are held on the server."""
+"""The actions of each type of object. Users are not in it: the right to act on users is granted on the server."""

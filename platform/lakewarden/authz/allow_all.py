@@ -1,4 +1,4 @@
-"""The authorizer that allows everything to everybody who is authenticated."""
+"""The authorizer that allows every authenticated caller everything."""
 
 import logging
 from collections.abc import Sequence

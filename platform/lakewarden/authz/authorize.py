@@ -1,4 +1,4 @@
-"""The one decision: may the caller do this to that object; called by the access modules."""
+"""Decides whether the caller may do an action on an object; called by the access modules, the only place to decide."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,10 @@ def held(
     chain: Sequence[ObjectRef],
     epoch: Epoch | None,
 ) -> frozenset[Privilege]:
-    """All that the caller holds on the last of `chain`; kept under `epoch`, which was read with it (None: not kept)."""
+    """All privileges of the caller on the last object of `chain`, cached under `epoch` (None: not cached).
+
+    `epoch` must have been read in the same query as the object. Raises Unavailable if the authorizer cannot decide.
+    """
     caller, object_id = context.caller.key, chain[-1].id
     known = HELD_PRIVILEGES.find(caller, object_id, epoch) if epoch is not None else None
     if known is not None:
@@ -38,14 +41,15 @@ def authorize(
     action: Action,
     hidden: LakewardenError,
 ) -> Granted[T]:
-    """Grant `action` on `target`, the last object of `chain`, to a caller who holds `held` on it.
+    """Decide whether the privileges `held` on `target`, the last object of `chain`, allow `action`; note it for the
+    audit.
 
-    Raises `hidden` (the answer for an object that does not exist) when the caller may not even see the target, and
-    Forbidden when they may see it but not do this.
+    Raises `hidden` (the error for an object that does not exist) if the caller may not see the target, and Forbidden if
+    they may see it but not do this.
     """
     _note(context, chain)
     last, is_hidden = chain[-1], Privilege.SEE not in held
-    # a user is not part of a chain of objects
+    # users are not in the chain, which ends at the server for them
     is_user = isinstance(action, UserAction)
     about = ("user", str(getattr(target, "id", last.id))) if is_user else (last.type.value, last.id)
     if is_allowed(action, held):
@@ -59,12 +63,12 @@ def authorize(
 
 
 def deciding(action: Action, held: frozenset[Privilege]) -> tuple[str, ...]:
-    """Those of the privileges that the action needs which the caller holds."""
+    """The held privileges because of which the action is allowed."""
     return tuple(sorted(each.value for alternatives in REQUIRED[action] for each in alternatives & held))
 
 
 def _note(context: RequestContext, chain: Sequence[ObjectRef]) -> None:
-    """Remember where the request led to: project and warehouse of the first object that lies in one."""
+    """Note project and warehouse of the request for audit and statistics: those of the first object that has them."""
     trail = context.trail
     trail.project_id = trail.project_id or _project_of(chain)
     if trail.warehouse_id is None and len(chain) > _WAREHOUSE and chain[_WAREHOUSE].type is ObjectType.WAREHOUSE:
@@ -75,4 +79,4 @@ def _project_of(chain: Sequence[ObjectRef]) -> str | None:
     return chain[_PROJECT].id if len(chain) > _PROJECT and chain[_PROJECT].type is ObjectType.PROJECT else None
 
 
-_PROJECT, _WAREHOUSE = 1, 2  # places in a chain, behind the server
+_PROJECT, _WAREHOUSE = 1, 2  # indexes in a chain; the server is 0

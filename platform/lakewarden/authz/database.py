@@ -1,4 +1,4 @@
-"""The default authorizer: reads the ledger in our own Postgres, one query a decision."""
+"""The default authorizer: reads the ledger in PostgreSQL, usually with one query for each decision."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class DatabaseAuthorizer:
         held = effective(levels)
         if Privilege.SEE in held or chain[-1].type in _LEAVES:
             return held
-        # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
+        # a privilege on anything inside an object allows seeing the object; whoever sees a project sees its roles
         shown = -2 if chain[-1].type is ObjectType.ROLE else -1
         path = [ref.id for ref in chain[1:]][: len(chain) + shown]
         if not path or not fetch(_ANYTHING_IN, [principals, path, path, path]):
@@ -44,7 +44,7 @@ class DatabaseAuthorizer:
         return [*direct, *members.all_above(direct)]
 
 
-# `union` ends where a role was reached before: nested roles are no loop, but may meet again
+# `union` (not `union all`) reads each role once, even if several ways lead to it
 SUBJECT = """
     with recursive principal(id) as (
         select unnest(%s::text[])

@@ -1,7 +1,8 @@
-"""Keeps what principals hold, for as long as the project's authorization epoch stands: exact, and without a TTL.
+"""Caches privileges for as long as the project's authorization epoch stays the same: always exact, without a TTL.
 
-The epoch is bumped in the transaction of every change of a right and is read with the object itself, so that a
-decision kept under it is what the authorizer would say now. What was known under an older epoch is never found.
+Every change of a right raises the epoch in its own transaction, and the epoch is read in the same query as the
+object. So a decision cached under the current epoch is what the authorizer would answer now. Entries of older epochs
+are never found again and are evicted in time.
 """
 
 from collections import OrderedDict
@@ -26,9 +27,9 @@ class Epoch:
 
 
 class DecisionCache(Generic[T]):
-    """A bounded map of what is known of callers under an epoch, shared by all threads of a process.
+    """A bounded map from caller, object and epoch to a result; all threads of a process share it.
 
-    Not cachetools, whose look-up takes twice as long, under a lock: each request asks here, some several times.
+    Not cachetools: its look-up needs a lock and takes twice as long, and every request looks up here at least once.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -51,7 +52,7 @@ class DecisionCache(Generic[T]):
 
 
 HELD_PRIVILEGES: DecisionCache[frozenset[Privilege]] = DecisionCache()
-"""All that a caller holds on an object, implications included."""
+"""All privileges of a caller on an object, including implied and inherited ones."""
 
 CALLER_PRINCIPALS: DecisionCache[tuple[PrincipalId, ...]] = DecisionCache(capacity=10_000)
-"""The ids of a caller and of all their roles in a project, by the project's id."""
+"""The ids of a caller and of all their roles in a project; the project's id is the key."""

@@ -1,6 +1,6 @@
-"""Why somebody may or may not do something: the shortest way from a grant to what the action needs. Pure.
+"""Explains a decision: the shortest path from a grant to each privilege that the action needs. No I/O.
 
-`permissions.explanations` gathers the facts; here the model is replayed on them, step by step.
+`permissions.explanations` collects the facts; this module applies the authorization model to them, step by step.
 """
 
 from collections import deque
@@ -15,14 +15,14 @@ from lakewarden.authz.model import INHERITED, REQUIRED, Level, Needs, Privilege,
 from lakewarden.context import PrincipalId
 
 Path = tuple[PrincipalId, ...]
-"""The roles between somebody and a principal whose grants they have; the principal itself is the last."""
+"""The roles through which a principal gets another's grants, which is the last. Empty for their own."""
 
 _LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One grant as it is in the ledger."""
+    """One grant as the ledger stores it."""
 
     ref: ObjectRef
     principal: PrincipalId
@@ -32,9 +32,10 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an object, the last of `chain` (server first), by the principal that it was granted to.
+    """The grants that may matter for the last object of `chain` (server first), by the principal who holds them.
 
-    `granted` is on the objects of the chain, `below` on anything in `shown(chain)`; `managed` have managed access.
+    `granted` are on the objects of the chain, `below` on something inside `shown(chain)`; `managed` are the objects
+    with managed access.
     """
 
     chain: tuple[ObjectRef, ...]
@@ -45,7 +46,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What follows from the step before: by implication on the same object, or passed on to the next one."""
+    """A privilege that follows from the previous one: implied on the same object, or inherited by the next object."""
 
     privilege: Privilege
     ref: ObjectRef
@@ -53,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """How `privilege` on the object comes about: a grant, the roles that lead to its holder, what follows from it."""
+    """Why `privilege` is held: a grant, the roles through which it counts, and the steps that follow from it."""
 
     privilege: Privilege
     grant: Given
@@ -63,9 +64,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`because` has a reason for each need that is met; of each set in `missing` nothing is held.
+    """`because` has one reason for each need that is met; `missing` has the needs of which no privilege is held.
 
-    `managed` is the object whose managed access alone keeps an owner from what is missing.
+    `managed` is the object whose managed access is the only reason for what is missing, if there is one.
     """
 
     action: Action
@@ -79,9 +80,9 @@ class Explanation:
 
 
 def shown(chain: Sequence[ObjectRef]) -> ObjectRef | None:
-    """The object that a right on anything in it lets its holder see; None where nothing lies in the last of `chain`.
+    """The object that becomes visible by a privilege on anything inside it; None if the last object contains nothing.
 
-    A role is seen by whoever sees its project.
+    For a role it is the project, because whoever sees a project sees its roles.
     """
     kind = chain[-1].type
     if kind is ObjectType.SERVER or kind in _LEAVES:
@@ -90,7 +91,7 @@ def shown(chain: Sequence[ObjectRef]) -> ObjectRef | None:
 
 
 def is_helped_from_below(action: Action, chain: Sequence[ObjectRef]) -> bool:
-    """Whether a right on something in `shown(chain)` is part of what the action needs."""
+    """Whether a privilege on something inside `shown(chain)` meets a need of the action."""
     seen = shown(chain)
     held = effective([Level(ref.type, {Privilege.SEE} if ref == seen else ()) for ref in chain])
     return any(not held.isdisjoint(alternatives) for alternatives in REQUIRED[action])
@@ -99,9 +100,10 @@ def is_helped_from_below(action: Action, chain: Sequence[ObjectRef]) -> bool:
 def reach(
     start: Mapping[PrincipalId, Path], roles_of: Mapping[PrincipalId, Sequence[PrincipalId]]
 ) -> dict[PrincipalId, Path]:
-    """Everybody who counts for the ones of `start`, with the fewest roles between; `roles_of` are direct memberships.
+    """All principals whose grants count for those in `start`, each with the shortest path; breadth first.
 
-    The paths of `start` hold one role at most: one that their token names, or that they act as.
+    `roles_of` are direct memberships. A path in `start` has at most one role, which the token names or the caller
+    assumed.
     """
     reached = dict(start)
     waiting = deque(sorted(start, key=lambda principal: (len(start[principal]), principal)))
@@ -115,7 +117,7 @@ def reach(
 
 
 def explain(action: Action, facts: Facts, reached: Mapping[PrincipalId, Path]) -> Explanation:
-    """Whether those of `reached` together may do the action on the last object, and why."""
+    """Whether the grants of all principals in `reached` together allow the action on the last object, and why."""
     because, missing = _answers(action, facts, reached)
     managed = None
     if missing and facts.managed:
@@ -138,7 +140,9 @@ def _answers(action: Action, facts: Facts, reached: Mapping[PrincipalId, Path]) 
 
 
 def _held(facts: Facts, reached: Mapping[PrincipalId, Path]) -> dict[Privilege, Reason]:
-    """All that is held on the last object, each with its shortest reason, the shortest of all first."""
+    """All privileges held on the last object, each with its shortest reason, sorted by length
+    (Dijkstra's algorithm).
+    """
     last, order = len(facts.chain) - 1, count()
     known: dict[tuple[int, Privilege], Reason] = {}
     waiting: list[tuple[int, int, int, Reason]] = []
@@ -157,7 +161,7 @@ def _held(facts: Facts, reached: Mapping[PrincipalId, Path]) -> dict[Privilege, 
 
 
 def _sources(facts: Facts, reached: Mapping[PrincipalId, Path]) -> Iterator[tuple[int, Reason]]:
-    """The grants that count, the nearest to the last object first, each with the place of its object."""
+    """The grants that count, those nearest to the last object first, each with the index of its object in the chain."""
     places = {ref: place for place, ref in enumerate(facts.chain)}
     grants = [given for principal in reached for given in facts.granted.get(principal, ())]
     for given in sorted(grants, key=lambda each: (-places[each.ref], each.privilege, each.principal)):
@@ -170,7 +174,7 @@ def _sources(facts: Facts, reached: Mapping[PrincipalId, Path]) -> Iterator[tupl
 
 
 def _following(facts: Facts, level: int, privilege: Privilege) -> Iterator[tuple[int, Privilege]]:
-    """What the privilege on the object at `level` gives at once, there and on the next one."""
+    """The privileges that follow directly from one on the object at `level`: on this object and on the next one."""
     managed = not facts.managed.isdisjoint(facts.chain[: level + 1])
     for implied in sorted(implications(facts.chain[level].type, managed=managed).get(privilege, ())):
         yield level, implied

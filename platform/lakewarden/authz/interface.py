@@ -1,4 +1,4 @@
-"""The contract of every authorizer, and `Granted`: the proof that an object was looked up *and* authorized."""
+"""The interface of authorizers, and `Granted`, which proves that an object was looked up *and* authorized."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """One object in a chain from the server down to the target."""
+    """A reference to one object; a chain of them leads from the server down to the target."""
 
     type: ObjectType
     id: str
@@ -22,7 +22,7 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who can hold privileges: a user or a role. `roles` are those that their token names, beside their memberships."""
+    """A user or a role, who can hold privileges. `roles` are those that the token names, in addition to memberships."""
 
     id: PrincipalId
     roles: tuple[PrincipalId, ...] = ()
@@ -30,7 +30,10 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Granted(Generic[T_co]):
-    """`target`, which `context.caller` may act upon. Only `authorize` builds it; services take nothing else."""
+    """Proves that `context.caller` may act on `target`.
+
+    Only `authorize` builds it, and services accept nothing else.
+    """
 
     target: T_co
     context: RequestContext
@@ -43,20 +46,22 @@ class Granted(Generic[T_co]):
         return self.chain[-1]
 
     def allows(self, action: Action) -> bool:
-        """Whether what the caller holds suffices for another action on the same target."""
+        """Whether the caller's privileges allow another action on the same target."""
         return is_allowed(action, self.privileges)
 
 
 class Authorizer(Protocol):
-    """Says what somebody holds. Raises Unavailable when it cannot know; it never guesses.
+    """Answers which privileges a principal holds. Raises Unavailable if it cannot find out; it never guesses.
 
-    What is granted, and who is in a role, is written to `lakewarden.authz.ledger` by the transaction of the change.
+    Grants and memberships are not written through it, but to `lakewarden.authz.ledger` in the change's transaction.
     """
 
     def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
-        """All that `principal` holds on the last object of `chain`, directly, by roles, implied and inherited."""
+        """All privileges of `principal` on the last object of `chain`: granted directly or to its roles, implied,
+        inherited.
+        """
         ...
 
     def principals(self, principal: Principal) -> Sequence[PrincipalId]:
-        """The ids of `principal` and of all its roles: by membership, by its token, or by other roles."""
+        """The ids of `principal` and of all its roles: by membership, by its token, or through other roles."""
         ...

@@ -1,6 +1,6 @@
-"""The authorization model as data: what each privilege implies, what goes down to children, what each action needs.
+"""The authorization model as data: what privileges imply, what children inherit, what each action needs.
 
-Pure; every backend and the reference page use it.
+No I/O. All backends use it, and the reference of permissions is generated from it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ class Privilege(StrEnum):
     SELECT = "select"
     DESCRIBE = "describe"
     PASS_GRANTS = "pass_grants"  # noqa: S105 no password
-    SEE = "see"  # never granted: follows from a right on the object or on anything in it
+    SEE = "see"  # never granted itself: follows from any privilege on the object or on something inside it
 
 
 _P, _T = Privilege, ObjectType
@@ -66,12 +66,12 @@ IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
     _T.TABLE: _OWNED,
     _T.VIEW: _OWNED,
 }
-"""What a privilege amounts to on the same object, directly."""
+"""The privileges that another one directly implies on the same object."""
 
 _SAME = {privilege: privilege for privilege in (_P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE)}
 
 INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
-    # an administrator of the server administers projects and sees their roles, not their warehouses
+    # administrators of the server manage projects and see their roles, but must not see warehouses and data
     _T.PROJECT: {_P.OPERATOR: _P.PROJECT_ADMIN, _P.ADMIN: _P.ADMIN},
     _T.ROLE: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.SEE: _P.DESCRIBE},
     _T.WAREHOUSE: {**_SAME, _P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DATA_ADMIN: _P.MODIFY},
@@ -79,7 +79,7 @@ INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
     _T.TABLE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
     _T.VIEW: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
 }
-"""What a privilege on the parent gives on a child of the type."""
+"""The privilege on a child of this type that a privilege on its parent gives."""
 
 _BELOW_PROJECT = frozenset(
     {
@@ -119,7 +119,7 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a privilege is for, and its category: metadata, read, write, create, security or administration."""
+    """A privilege's meaning, and its category: metadata, read, write, create, security or administration."""
 
     category: str
     text: str
@@ -232,7 +232,7 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
 }
 
 Needs = tuple[frozenset[Privilege], ...]
-"""Of each set at least one must be held."""
+"""At least one privilege of each set must be held."""
 
 REQUIRED: dict[Action, Needs] = {
     **{action: (frozenset({privilege}),) for privilege, actions in _NEEDS.items() for action in actions},
@@ -247,7 +247,7 @@ REQUIRED: dict[Action, Needs] = {
     ProjectAction.READ_AUDIT: (frozenset({_P.SECURITY_ADMIN, _P.ADMIN}),),
     WarehouseAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
     NamespaceAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
-    # who may only modify must not get round a protection, nor make final what others count on to restore
+    # `modify` alone must not be enough to override a protection, or to delete for good what could be restored
     **dict.fromkeys(
         (
             WarehouseAction.FORCE_DROP,
@@ -257,25 +257,25 @@ REQUIRED: dict[Action, Needs] = {
         ),
         (frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     ),
-    # of what lies in it too: owning the namespace is not owning that, and manages no grants under managed access
+    # it also removes everything inside: an owner of the namespace does not own that, so ownership is not enough here
     NamespaceAction.FORCE_DROP_ALL: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     NamespaceAction.MOVE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
 }
 
 
 def is_allowed(action: Action, held: frozenset[Privilege]) -> bool:
-    """Whether `held`, all that somebody holds on the object, suffices for the action."""
+    """Whether the privileges `held` on the object allow the action."""
     return all(not held.isdisjoint(alternatives) for alternatives in REQUIRED[action])
 
 
 def wording(action: Action) -> str:
-    """What the action needs, for a message: `manage_grants and modify`."""
+    """The privileges that the action needs, for a message, such as `manage_grants and modify`."""
     return " and ".join(" or ".join(sorted(alternatives)) for alternatives in REQUIRED[action])
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One object of a chain: what is granted on it, and whether its flag of managed access is set."""
+    """One object of a chain: the privileges granted on it, and whether managed access is set on it."""
 
     type: ObjectType
     granted: Iterable[Privilege] = ()
@@ -283,9 +283,9 @@ class Level:
 
 
 def effective(levels: Iterable[Level]) -> frozenset[Privilege]:
-    """All that somebody holds on the last of a chain of objects, outermost first.
+    """All privileges on the last object of a chain (outermost first), including implied and inherited ones.
 
-    Below a warehouse or namespace of managed access, owners do not grant: that is left to who manages grants above.
+    Below a warehouse or namespace with managed access, ownership does not include granting; only `manage_grants` does.
     """
     held: frozenset[Privilege] = frozenset()
     managed = False
@@ -301,7 +301,7 @@ _MANAGED = {**_OWNED, _P.OWNERSHIP: {_P.MODIFY, _P.CREATE}}
 
 
 def implications(kind: ObjectType, *, managed: bool) -> Mapping[Privilege, set[Privilege]]:
-    """What each privilege amounts to on an object of the kind; `managed`: in an object of managed access."""
+    """The implications on an object of this type; `managed`: it, or an object above it, has managed access."""
     return _MANAGED if managed and kind in {_T.NAMESPACE, _T.TABLE, _T.VIEW} else IMPLIES[kind]
 
 
@@ -320,7 +320,7 @@ _ONLY_MANAGED = frozenset({_P.OWNERSHIP, _P.PASS_GRANTS, _P.MANAGE_GRANTS})
 
 
 def may_grant(privilege: Privilege, held: frozenset[Privilege], *, on: ObjectType) -> bool:
-    """Whether somebody who holds `held` on an object may give the privilege on it to others, and take it away."""
+    """Whether the privileges `held` on an object allow granting and revoking this privilege on it."""
     if on is _T.SERVER:
         return not held.isdisjoint(_ADMINISTRATION)
     if privilege is _P.PROJECT_ADMIN:

@@ -1,8 +1,8 @@
-"""The log of what changed in the ledger, for an authorizer outside of the database; grants.py and members.py write it.
+"""The log of changes of the ledger, for an authorizer outside of the database; grants.py and members.py write it.
 
-It is written only for such a backend, in the transaction of the change, so that a crash leaves both or none. The order
-of `sequence` is right for each pair of a principal and an object: who changes it again waits for the first one's
-commit, and takes a number only then.
+It is written only for such a backend, in the transaction of the change, so a crash leaves both or none. `sequence`
+orders the changes of each pair of a principal and an object correctly: a second change waits for the row lock of the
+first one, and gets its number only after the first is committed.
 """
 
 import logging
@@ -18,41 +18,43 @@ from lakewarden.errors import Unavailable
 logger = logging.getLogger(__name__)
 
 ASSIGNEE = "assignee"
-"""The relation of a member to a role."""
+"""The relation between a member and a role."""
 
 _followers: list[Callable[[], object]] = []
 
 
 def are_logged() -> bool:
-    """Whether some backend follows the log."""
+    """Whether the configured backend needs the log."""
     return config.current().authorization.by_openfga
 
 
 def stop_following() -> None:
-    """Say that this installation logs nothing any more: every store of OpenFGA has to be reconciled before its use."""
+    """Mark all OpenFGA stores as incomplete, because changes are no longer logged: they must
+    be reconciled before use.
+    """
     OpenFgaStore.objects.filter(filled_at__isnull=False).update(filled_at=None)
 
 
 def follow(apply: Callable[[], object]) -> None:
-    """Have `apply` called after each commit of a change in this process; it replaces the one before.
+    """Register `apply` to be called after each commit of a change in this process; it replaces an earlier one.
 
-    It may fail with Unavailable: the log keeps what is not applied.
+    It may raise Unavailable: the log keeps changes that are not applied.
     """
     _followers[:] = [apply]
 
 
 def announce() -> None:
-    """Have the log applied when the open transaction is committed; called with each change."""
+    """Apply the log after the open transaction is committed; called with each change."""
     if are_logged():
-        transaction.on_commit(_tell)
+        transaction.on_commit(_call_followers)
 
 
-def _tell() -> None:
+def _call_followers() -> None:
     for apply in _followers:
         try:
             apply()
         except (Unavailable, DatabaseError) as error:
-            logger.warning("a change of rights is committed, and not applied yet: %s", error)
+            logger.warning("A change of rights is committed, but not applied yet: %s", error)
 
 
 def of_grants(operation: Literal["write", "delete"], rows: str) -> str:
@@ -68,8 +70,8 @@ def of_grants(operation: Literal["write", "delete"], rows: str) -> str:
 
 
 def of_memberships(operation: Literal["write", "delete"], rows: str) -> str:
-    """As `of_grants`, for rows of authz_membership."""
-    # a role's id without `role:`
+    """Like `of_grants`, for rows of authz_membership."""
+    # `substr` removes the prefix `role:`
     return _INSERT.format(
         operation=operation,
         principal="member_id",

@@ -1,7 +1,7 @@
-"""The authorization epoch of each project, under which decisions are kept: raised by the ledger with each change.
+"""Raises the authorization epoch of projects, which invalidates cached decisions; the ledger does it in each change.
 
-The project's row is locked before what is granted in it, as everybody does it (see `lakewarden.db_transaction`); the
-rows of several projects are locked in the order of their ids.
+The project's row is locked before the rows of its grants (see `lakewarden.db_transaction`), and the rows of several
+projects in the order of their ids. Otherwise two changes could deadlock.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from lakewarden.prepared_statements import fetch
 
 
 def raise_in(project_ids: Collection[str | None]) -> None:
-    """Make every decision that is kept for the projects stale; None among them (the server): for all projects."""
+    """Invalidate all cached decisions of the projects; None among them stands for the server: of all projects."""
     if project_ids:
         fetch(_RAISE, {"everywhere": None in project_ids, "projects": [each for each in project_ids if each]})
 
@@ -19,7 +19,7 @@ def raise_in(project_ids: Collection[str | None]) -> None:
 def raise_where(
     table: Literal["authz_grant", "authz_membership"], condition: str, parameters: Mapping[str, object]
 ) -> set[str | None]:
-    """As `raise_in`, for the projects of the rows that match, which the caller removes next; returns these projects."""
+    """Like `raise_in`, for the projects of the matching rows, which the caller deletes next; returns these projects."""
     found = {project_id for (project_id,) in fetch(_CONCERNED.format(table=table, condition=condition), parameters)}
     raise_in(found)
     return found

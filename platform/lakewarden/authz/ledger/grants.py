@@ -1,7 +1,7 @@
-"""Writes and reads what is granted.
+"""Writes and reads grants.
 
-Whatever changes here what somebody may do raises the project's epoch itself, so that no caller can forget it; only
-what a creator is given on a new object leaves it as it is.
+Every function that changes what a principal may do raises the project's epoch itself, so no caller can forget it.
+Only the creator's grant on a new object does not: no decision about that object can be cached yet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from lakewarden.prepared_statements import execute, fetch
 
 
 def on(ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
-    """Everything granted on this very object, by principal and privilege."""
+    """All grants on this object (not those above it), sorted by principal and privilege."""
     rows = Grant.objects.filter(object_type=ref.type.value, object_id=ref.id).exclude(principal_id=EVERYBODY)
     return [
         (PrincipalId(row.principal_id), Privilege(row.privilege)) for row in rows.order_by("principal_id", "privilege")
@@ -25,7 +25,7 @@ def on(ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
 
 
 def of(principal: PrincipalId, *, project_id: str) -> list[tuple[ObjectRef, Privilege]]:
-    """Everything granted directly to a principal in a project, by object and privilege."""
+    """All direct grants to a principal in a project, sorted by object and privilege."""
     rows = Grant.objects.filter(principal_id=principal, project_id=project_id)
     return [
         (ObjectRef(ObjectType(row.object_type), row.object_id), Privilege(row.privilege))
@@ -36,7 +36,7 @@ def of(principal: PrincipalId, *, project_id: str) -> list[tuple[ObjectRef, Priv
 def give(
     chain: Sequence[ObjectRef], grants: Iterable[tuple[PrincipalId, Privilege]], *, granted_by: PrincipalId
 ) -> int:
-    """Add what is missing on the last of `chain`, which begins at the server; returns how much that was."""
+    """Add grants on the last object of `chain` (server first); returns how many were new."""
     entries = [(principal, privilege.value) for principal, privilege in grants]
     if not entries:
         return 0
@@ -45,7 +45,7 @@ def give(
 
 
 def owners_of(tabular_ids: Sequence[str]) -> list[tuple[UUID, PrincipalId]]:
-    """Who owns the tables and views of these ids: an entry for each owner."""
+    """The owners of the tables and views with these ids, one entry for each pair."""
     rows = Grant.objects.filter(
         object_type__in=[ObjectType.TABLE, ObjectType.VIEW], object_id__in=tabular_ids, privilege=Privilege.OWNERSHIP
     )
@@ -59,21 +59,21 @@ def give_creator(
     *,
     to: Iterable[PrincipalId] | None = None,
 ) -> None:
-    """The first grant on an object of the open transaction: nothing is known of it yet, so that no epoch is raised.
+    """Add the first grant on an object that the open transaction creates; the epoch need not be raised for it.
 
-    `to`: who is given it in the creator's place.
+    `to`: the principals who get it instead of the creator.
     """
     holders = [creator.owner] if to is None else to
     _add(chain, [(holder, privilege.value) for holder in holders], granted_by=creator.id)
 
 
 def remove(ref: ObjectRef, grants: Iterable[tuple[PrincipalId, Privilege]]) -> int:
-    """Remove what is there; returns how much that was."""
+    """Remove grants; returns how many existed."""
     return _remove(ref, [(principal, privilege.value) for principal, privilege in grants])
 
 
 def set_managed(chain: Sequence[ObjectRef], *, managed: bool, set_by: PrincipalId) -> bool:
-    """Set or lift the flag of managed access on the last of `chain`; returns whether that changed anything."""
+    """Set or remove managed access on the last object of `chain`; returns whether that changed anything."""
     flag = [(EVERYBODY, MANAGED_ACCESS)]
     epochs.raise_in([_project_of(chain)])
     changed = _add(chain, flag, granted_by=set_by) if managed else _remove(chain[-1], flag)
@@ -81,7 +81,7 @@ def set_managed(chain: Sequence[ObjectRef], *, managed: bool, set_by: PrincipalI
 
 
 def is_managed(chain: Sequence[ObjectRef]) -> tuple[bool, bool]:
-    """Whether the flag is set on the last of `chain`, and whether it is set on anything above it."""
+    """Whether managed access is set on the last object of `chain`, and whether it is set on any object above it."""
     found = Grant.objects.filter(principal_id=EVERYBODY, privilege=MANAGED_ACCESS, object_id__in=[r.id for r in chain])
     flagged = {(row.object_type, row.object_id) for row in found}
     own, *above = [(ref.type.value, ref.id) in flagged for ref in reversed(chain)]
@@ -89,41 +89,41 @@ def is_managed(chain: Sequence[ObjectRef]) -> tuple[bool, bool]:
 
 
 def reparent(ref: ObjectRef, *, before: Sequence[ObjectRef], after: Sequence[ObjectRef]) -> None:
-    """Say that `ref`, which lay in `before` (server first), lies in `after` now, with all that is in it."""
+    """Update grants on `ref` and everything inside it after a move from `before` to `after` (chains, server first)."""
     old, new = [each.id for each in before[1:]], [each.id for each in after[1:]]
     epochs.raise_in([old[0]])
     execute(_REPARENT, {"new": new, "kept": len(old) + 1, "type": ref.type.value, "id": ref.id, "project": old[0]})
 
 
 def pass_on(ref: ObjectRef, to: Sequence[ObjectRef]) -> None:
-    """Grant on the last of `to`, an object of the open transaction, what is granted on the one that it replaces."""
+    """Move all grants on `ref` to the last object of `to`, which the open transaction creates to replace it."""
     for row in Grant.objects.filter(object_type=ref.type.value, object_id=ref.id):
         _add(to, [(row.principal_id, row.privilege)], granted_by=PrincipalId(row.granted_by))
     forget_object(ref)
 
 
 def forget_object(ref: ObjectRef) -> None:
-    """Remove everything granted on an object that is gone; last in a transaction, as the project's row is locked."""
+    """Remove all grants on a deleted object. Call it last in a transaction: it locks the project's row."""
     forget_objects(ref.type, [ref.id])
 
 
 def forget_objects(kind: ObjectType, ids: Sequence[str]) -> None:
-    """As `forget_object`, of many of one kind."""
+    """Like `forget_object`, for many objects of one type."""
     _take_away(_ON_OBJECTS, {"type": kind.value, "ids": list(ids)})
 
 
 def forget_principal(principal: PrincipalId) -> None:
-    """Remove everything granted to a user or role that is gone."""
+    """Remove all grants to a deleted user or role."""
     _take_away("principal_id = %(principal)s", {"principal": principal})
 
 
 def forget_project(project_id: str) -> None:
-    """Remove everything granted in a project that is gone, on itself and on what was in it."""
+    """Remove all grants on a deleted project and on everything inside it."""
     _take_away("project_id = %(project)s", {"project": project_id})
 
 
 def projects_of(principals: Iterable[PrincipalId]) -> set[str]:
-    """The projects in which anything is granted to one of the principals, or to a role that one of them is in."""
+    """The projects in which one of the principals, or one of their roles, has a grant."""
     return {project_id for (project_id,) in fetch(_PROJECTS, [list(principals)])}
 
 
@@ -144,7 +144,11 @@ def _remove(ref: ObjectRef, entries: Sequence[tuple[str, str]]) -> int:
 
 
 def _take_away(condition: str, parameters: Mapping[str, object]) -> int:
-    """Remove the rows that match; returns how many that were."""
+    """Remove the matching rows; returns how many.
+
+    The epochs are raised first, because the project's row is locked before its grants; and once more for rows of other
+    projects that were added between the two statements.
+    """
     raised = epochs.raise_where("authz_grant", condition, parameters)
     gone = _change(_TAKE_AWAY.format(condition=condition), parameters)
     epochs.raise_in({project_id for (project_id,) in gone} - raised)
@@ -163,7 +167,7 @@ def _columns(entries: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str | None]]:
-    """Run it; a row each for what it added or removed: the project."""
+    """Run the statement and log the change; returns one row, with the project, for each grant added or removed."""
     changed = fetch(statement, {**parameters, "logged": change_log.are_logged()})
     if changed:
         change_log.announce()
@@ -191,7 +195,7 @@ _TAKE_AWAY = f"""
     ), logged as ({change_log.of_grants("delete", "gone")})
     select project_id from gone
 """  # noqa: S608 text of our own
-# 1 + the old depth is where the part of `ancestors` begins that moves along (the object itself, for what lies in it)
+# `kept` is the index in `ancestors` behind the old parents: what follows, from the moved object on, stays as it is
 _REPARENT = """
     update authz_grant set ancestors = %(new)s::text[] || ancestors[%(kept)s:]
     where (object_type = %(type)s and object_id = %(id)s) or (project_id = %(project)s and %(id)s = any(ancestors))

@@ -1,4 +1,4 @@
-"""Writes and reads who is in which role; each change raises the project's authorization epoch, as in `grants`."""
+"""Writes and reads the members of roles; each change raises the project's authorization epoch, as in `grants`."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ from lakewarden.prepared_statements import fetch
 
 
 def add(role: PrincipalId, members: Iterable[PrincipalId], *, project_id: str, added_by: PrincipalId) -> None:
-    """Add who is missing."""
+    """Add members; those who are members already stay as they are."""
     wanted = list(members)
     if wanted:
         epochs.raise_in([project_id])
@@ -17,58 +17,58 @@ def add(role: PrincipalId, members: Iterable[PrincipalId], *, project_id: str, a
 
 
 def remove(role: PrincipalId, members: Iterable[PrincipalId]) -> int:
-    """Remove who is there; returns how many."""
+    """Remove members; returns how many were members."""
     return _take_away(
         "role_id = %(role)s and member_id = any(%(members)s::text[])", {"role": role, "members": list(members)}
     )
 
 
 def forget_principal(principal: PrincipalId) -> None:
-    """Remove a user or role that is gone from every role, and whoever is in it."""
+    """Remove a deleted user or role from every role, and the members of a deleted role."""
     _take_away("%(gone)s in (member_id, role_id)", {"gone": principal})
 
 
 def forget_project(project_id: str) -> None:
-    """Remove everybody from every role of a project that is gone."""
+    """Remove all memberships of a deleted project."""
     _take_away("project_id = %(project)s", {"project": project_id})
 
 
 def of_role(
     role: PrincipalId, *, roles: bool | None = None, after: str = "", limit: int | None = None
 ) -> list[PrincipalId]:
-    """Direct members in the order of their ids behind `after`; only roles, only users, or (None) both."""
+    """Direct members with ids greater than `after`, sorted by id; `roles`: only roles, only users, or (None) both."""
     rows = fetch(_DIRECT, {"role": role, "roles": roles, "after": after, "limit": limit})
     return [PrincipalId(member) for (member,) in rows]
 
 
 def all_below(role: PrincipalId) -> list[PrincipalId]:
-    """Everybody who is in the role, directly or through roles in it; the roles between among them. Ordered by id."""
+    """All direct and indirect members of the role, including the roles between, sorted by id."""
     return [PrincipalId(member) for (member,) in fetch(_BELOW, [role])]
 
 
 def roles_of(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
-    """The roles that the principals are in directly."""
+    """The roles that the principals are direct members of."""
     found = Membership.objects.filter(member_id__in=list(principals)).values_list("role_id", flat=True)
     return [PrincipalId(role) for role in sorted(set(found))]
 
 
 def all_above(principals: Iterable[PrincipalId]) -> list[PrincipalId]:
-    """The roles that the principals are in, directly or through other roles."""
+    """The roles that the principals are members of, directly or through other roles."""
     return [PrincipalId(role) for (role,) in fetch(_ABOVE, [list(principals)])]
 
 
 def height_above(role: PrincipalId) -> int:
-    """The longest chain of roles that the role is in, itself counted."""
+    """The length of the longest chain of roles above this one, itself included."""
     return int(fetch(_HEIGHT, {"role": role})[0][0])
 
 
 def depth_below(role: PrincipalId) -> int:
-    """The longest chain of roles in the role, itself counted."""
+    """The length of the longest chain of roles below this one, itself included."""
     return int(fetch(_DEPTH, {"role": role})[0][0])
 
 
 def _take_away(condition: str, parameters: Mapping[str, object]) -> int:
-    """Remove the rows that match; returns how many that were."""
+    """Remove the matching rows; returns how many. The epochs are raised as in `grants`."""
     raised = epochs.raise_where("authz_membership", condition, parameters)
     gone = _change(_TAKE_AWAY.format(condition=condition), parameters)
     epochs.raise_in({project_id for (project_id,) in gone} - raised)
@@ -76,7 +76,7 @@ def _take_away(condition: str, parameters: Mapping[str, object]) -> int:
 
 
 def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str]]:
-    """Run it; a row each for who was added or removed: the project."""
+    """Run the statement and log the change; returns one row, with the project, for each membership added or removed."""
     changed = fetch(statement, {**parameters, "logged": change_log.are_logged()})
     if changed:
         change_log.announce()
@@ -119,7 +119,7 @@ _ABOVE = """
     )
     select id from above order by id
 """
-# `union` of (id, steps) is bounded by the longest chain, as the graph holds no cycle
+# the recursion ends because `role_members` refuses cycles
 _HEIGHT = """
     with recursive chain(id, steps) as (
         select %(role)s::text, 1

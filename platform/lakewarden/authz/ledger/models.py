@@ -1,13 +1,13 @@
-"""The ledger's rows: who holds which privilege on which object, who is in which role, and what OpenFGA has to hear."""
+"""The models of the ledger: grants, memberships of roles, and changes that are not applied to OpenFGA yet."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 EVERYBODY = "*"
-"""The holder of flags, which are of nobody in particular."""
+"""The principal of flags, such as managed access, which are stored as grants to nobody in particular."""
 
 MANAGED_ACCESS = "managed_access"
-"""A flag of warehouses and namespaces: in them owners do not grant."""
+"""A flag of warehouses and namespaces: owners of objects inside them may not grant privileges."""
 
 
 class Grant(models.Model):
@@ -42,7 +42,7 @@ class Grant(models.Model):
 
 
 class Membership(models.Model):
-    """An edge of the graph of roles: `member_id` (a user, or a role of the same project) is in `role_id`."""
+    """`member_id` (a user, or a role of the same project) is a direct member of `role_id`."""
 
     role_id = models.TextField()
     member_id = models.TextField()
@@ -60,7 +60,7 @@ class Membership(models.Model):
 
 
 class Change(models.Model):
-    """A change of the ledger that the authorizer has not applied yet, in the ledger's words; see `change_log`."""
+    """A change of the ledger that is not applied to OpenFGA yet; see `change_log`."""
 
     sequence = models.BigAutoField(primary_key=True)
     operation = models.TextField(choices=[("write", "write"), ("delete", "delete")])
@@ -82,7 +82,7 @@ class Change(models.Model):
 
 
 class OpenFgaStore(models.Model):
-    """Where OpenFGA keeps the rights, and the version of the model there; written by `lakewarden migrate`."""
+    """The store in OpenFGA and the version of the model in it; written by `lakewarden migrate`."""
 
     name = models.TextField(primary_key=True)
     store_id = models.TextField()

@@ -1,11 +1,11 @@
-"""Which objects lists show to somebody who does not see everything: those with a right of theirs on or in them.
+"""Sub-selects that filter lists for callers who may see only some of the objects: those with a grant on or in them.
 
-Texts of sub-selects for the queries of models; one query filters a whole page, however many objects there are.
-`principals` are the ids of the caller and of all their roles (`Authorizer.principals`).
+The queries of models include them, so one query filters a whole page. The parameter `principals` are the ids of the
+caller and of all their roles (`Authorizer.principals`).
 
-What lies in an object has ancestors that begin with the object's own path: one range of the index
-`authz_grant_within`. Its direct children are found by leaping from one to the next, so that a child with a million
-grants in it costs no more than one with a single grant.
+The `ancestors` of everything inside an object begin with the object's path, which is one range of the index
+`authz_grant_within`. Direct children are found by skipping from one to the next within that range (a loose index
+scan), so a child with a million grants inside costs no more than one with a single grant.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.model import GRANTABLE, Level, Privilege, effective
 
-# ids are hexadecimal: `g` comes behind all of them, in every collation
+# ids are hexadecimal, so `g` sorts after all of them, in every collation
 _LEAPS: Final = """
     with recursive place as materialized (select {place} as path), found(principal, path) as (
         select p.id, (
@@ -48,12 +48,12 @@ TABULARS: Final = f"""
     where g.principal_id = any(%(principals)s::text[]) and g.ancestors = {_NAMESPACE}
       and g.object_type = %(kind)s and g.privilege = any(%(showing)s::text[])
 """  # noqa: S608 text of our own
-"""Ids of tables or views (`kind`) in the namespace `within`; `showing` is SHOWING of the kind."""
+"""Ids of the tables or views (`kind`) in the namespace `within`; the parameter `showing` is SHOWING[kind]."""
 
 NAMESPACES: Final = _LEAPS.format(place=f"coalesce({_NAMESPACE}, {_WAREHOUSE})", kind="namespace")
 """Ids of the direct children of the warehouse or namespace `within`."""
 
-# one leap for each namespace in which something is granted
+# one step of the recursion for each namespace in which something is granted
 ALL_NAMESPACES: Final = f"""
     with recursive place as materialized (select {_WAREHOUSE} as path), found(principal, path) as (
         select p.id, (
@@ -81,10 +81,10 @@ ALL_NAMESPACES: Final = f"""
     select n.id from namespace n where n.warehouse_id = %(within)s::text::uuid
         and n.lineage && array(select id from own where privilege = any(%(showing)s))
 """  # noqa: S608 text of our own
-"""Ids of the namespaces of every level of the warehouse `within`; `showing` is SHOWING_BELOW."""
+"""Ids of the namespaces of all levels in the warehouse `within`; the parameter `showing` is SHOWING_BELOW."""
 
 WAREHOUSES: Final = _LEAPS.format(place="array[%(project)s::text]", kind="warehouse")
-"""Ids of warehouses of a project."""
+"""Ids of the warehouses of the project `project`."""
 
 
 def _showing(kind: ObjectType) -> list[str]:
@@ -92,11 +92,11 @@ def _showing(kind: ObjectType) -> list[str]:
 
 
 SHOWING: Final = {kind.value: _showing(kind) for kind in (ObjectType.TABLE, ObjectType.VIEW)}
-"""The privileges on tables and views that let their holders see them in lists."""
+"""The privileges on a table or view that make it appear in lists."""
 
 SHOWING_BELOW: Final = sorted(
     each
     for each in GRANTABLE[ObjectType.NAMESPACE]
     if Privilege.DESCRIBE in effective([Level(ObjectType.NAMESPACE, {each}), Level(ObjectType.NAMESPACE)])
 )
-"""The privileges on a namespace that let their holders see everything that lies in it."""
+"""The privileges on a namespace that make everything inside it appear in lists."""

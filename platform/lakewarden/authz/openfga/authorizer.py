@@ -1,4 +1,8 @@
-"""The authorizer that asks OpenFGA: what is granted lies there, what lies in what is told with each question."""
+"""The authorizer that asks OpenFGA.
+
+OpenFGA stores grants and memberships. The hierarchy of objects is not stored there: each check sends the parents of
+the object as contextual tuples.
+"""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,11 +21,11 @@ from lakewarden.context import PrincipalId, role_principal
 
 _LEAVES: Final = {ObjectType.TABLE, ObjectType.VIEW}
 _MOST_SETTLED_S: Final = 5.0
-"""What a question waits at most for changes that somebody made before it."""
+"""How long a check waits at most until earlier changes are applied to OpenFGA, in seconds."""
 
 
 class OpenFgaAuthorizer:
-    """One for the process; all threads may ask it."""
+    """One instance for the process; thread-safe."""
 
     def __init__(self, settings: OpenFgaConfig) -> None:
         self._settings = settings
@@ -31,20 +35,20 @@ class OpenFgaAuthorizer:
         change_log.follow(self.settle)
 
     def privileges(self, principal: Principal, chain: Sequence[ObjectRef]) -> frozenset[Privilege]:
-        """See `Authorizer.privileges`. Changes that the caller's own open transaction has made do not count yet."""
+        """See `Authorizer.privileges`. Changes of the caller's own open transaction do not count yet."""
         client = self.settle()
         user, roles = asked_as(principal)
         target, parents = chain[-1], parents_of(chain)
         asked = [privilege.value for privilege in privileges_of(target.type) if privilege is not Privilege.SEE]
         granted: set[Privilege] = set()
-        # each right comes from one grant, so that roles may be told in several questions
+        # each privilege comes from a single grant, so roles may be divided among several requests
         for some in _parts(roles, MOST_CONTEXTUAL - len(parents)):
             names = client.held(user, asked, object_of(target), context=[*parents, *some])
             granted |= {Privilege(name) for name in names}
         held = effective([Level(target.type, granted, managed=True)])
         if Privilege.SEE in held or target.type in _LEAVES:
             return held
-        # a right on anything in an object lets its holder see the object; roles are seen by whoever sees the project
+        # a privilege on anything inside an object allows seeing the object; whoever sees a project sees its roles
         shown = chain[-2] if target.type is ObjectType.ROLE else target
         path = [ref.id for ref in chain[1 : chain.index(shown) + 1]]
         if not descendant_grants.anything_in(_principals(client, principal), path):
@@ -57,7 +61,7 @@ class OpenFgaAuthorizer:
         return _principals(self.settle(), principal)
 
     def settle(self) -> OpenFga:
-        """The client of the store, which has been told all changes that are committed. Raises Unavailable."""
+        """Apply all committed changes to the store and return its client. Raises Unavailable."""
         known = store.standing(self._settings)
         client = self._client(known)
         if known is not None and known.is_pending:
@@ -65,7 +69,7 @@ class OpenFgaAuthorizer:
         return client
 
     def close(self) -> None:
-        """Give back all connections; it may be asked again."""
+        """Close all connections; the authorizer opens new ones if it is used again."""
         self._drain.close()
         with self._lock:
             if self._asked is not None:
@@ -73,7 +77,10 @@ class OpenFgaAuthorizer:
                 self._asked = None
 
     def _client(self, known: store.Standing | None) -> OpenFga:
-        """Kept while its store is the one in use; this version asks its own model, not a newer one in the store."""
+        """The client, cached while the store stays the same.
+
+        It uses the model of this version, not a newer one in the store.
+        """
         with self._lock:
             if self._asked is None or known is None or not known.is_filled or known.store_id != self._asked[0]:
                 found = store.current(self._settings)
@@ -82,7 +89,7 @@ class OpenFgaAuthorizer:
 
 
 def _principals(client: OpenFga, principal: Principal) -> list[PrincipalId]:
-    """The principal and all roles that they have, each once."""
+    """The principal and all their roles, each once."""
     found = _listed(client, principal, ASSIGNEE, ObjectType.ROLE)
     return list(dict.fromkeys([principal.id, *principal.roles, *map(role_principal, found)]))
 
@@ -97,6 +104,6 @@ def _listed(client: OpenFga, principal: Principal, relation: str, kind: ObjectTy
 
 
 def _parts(roles: list[RelationTuple], size: int) -> Iterator[list[RelationTuple]]:
-    """All of them, `size` at a time; one empty part when there are none."""
+    """Divide the roles into parts of `size`; one empty part if there are none."""
     for start in range(0, max(len(roles), 1), size):
         yield roles[start : start + size]

@@ -1,6 +1,6 @@
-"""The only place that speaks to OpenFGA: through its SDK, whose errors become Unavailable here.
+"""The client for OpenFGA, on top of its SDK, whose errors it turns into Unavailable. Nothing else calls OpenFGA.
 
-A client belongs to one store, keeps its connections open and may be used by all threads.
+A client belongs to one store, keeps its connections open and is thread-safe.
 """
 
 import logging
@@ -26,15 +26,15 @@ from lakewarden.errors import Unavailable
 logger = logging.getLogger(__name__)
 
 MOST_WRITTEN: Final = 100
-"""Tuples in one write: the server's default limit."""
+"""Tuples in one write, at most: the server's default limit."""
 MOST_CONTEXTUAL: Final = 100
-"""Tuples that may be told with one question."""
+"""Contextual tuples in one check, at most: the server's limit."""
 _PAGE: Final = 100
 _EXACT: Final = "HIGHER_CONSISTENCY"
 _TRUSTED_PART: Final = 0.8
 _CHUNK: Final = 64 * 1024
 
-# the SDK and we stumble over answers that are not OpenFGA's own, such as a proxy's page: the last four
+# the last four: the SDK and this module raise them for answers that are not OpenFGA's, such as a proxy's error page
 _FAILURES: Final = (
     OpenApiException,
     urllib3.exceptions.HTTPError,
@@ -48,14 +48,14 @@ _FAILURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store on the server, and the version of the model that is asked in it."""
+    """A store on the server, and the version of the model that is used in it."""
 
     id: str
     model_id: str = ""
 
 
 class OpenFga:
-    """`store` is the one that everything but the making of stores is about."""
+    """`store` is the store that all methods use, except those that create and find stores."""
 
     def __init__(self, settings: OpenFgaConfig, store: Store | None = None) -> None:
         self._url = (settings.api_url or "").rstrip("/")
@@ -63,7 +63,7 @@ class OpenFga:
         self._store = store or Store("")
         token = None if settings.api_token is None else settings.api_token.get_secret_value()
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        # the SDK's client class starts threads for each batch; what it stands on does not
+        # the SDK's `OpenFgaClient` starts threads for each batch; the classes below it do not
         self._client: Any = ApiClient(_configuration(self._url, self._store, token, settings.timeout_s))  # type: ignore[no-untyped-call]
         self._api: Any = OpenFgaApi(self._client)  # type: ignore[no-untyped-call]
 
@@ -73,9 +73,10 @@ class OpenFga:
     def held(
         self, user: str, relations: Sequence[str], target: str, *, context: Sequence[RelationTuple]
     ) -> frozenset[str]:
-        """Those of the relations (50 at most) that the user has to `target`, when `context` is true as well.
+        """Those of the relations (50 at most) that the user has to `target`; `context` are tuples that count in
+        addition.
 
-        Raises Unavailable also when the server could not decide on one of them.
+        Raises Unavailable, also if the server could not decide on one of them.
         """
         tuples = {"tuple_keys": [each.plain() for each in context]}
         checks = [
@@ -95,7 +96,7 @@ class OpenFga:
             result = self._api.batch_check(body).result
             for check in checks:
                 one = result[check["correlation_id"]]
-                # an item with an error, or without an answer, is no "no"
+                # an item with an error, or without an answer, must not count as denied
                 if one.error is not None or not isinstance(one.allowed, bool):
                     raise ValueError(f"a check failed: {one.error}")
                 if one.allowed:
@@ -103,10 +104,10 @@ class OpenFga:
         return allowed
 
     def objects(self, user: str, relation: str, kind: str, *, context: Sequence[RelationTuple]) -> Iterator[str]:
-        """The names of all objects of a kind that the user has the relation to, as they are found.
+        """The names of all objects of a type that the user has the relation to, as the server finds them.
 
-        The server ends this call without a word when its own deadline is over, so that an answer which took long may
-        not be all: Unavailable then. Use it up; nothing is known before its end.
+        The server ends this call without an error when its own deadline is over. So an answer that took long may be
+        incomplete and raises Unavailable at its end: the caller must read all of it before using any of it.
         """
         body = {
             "user": user,
@@ -123,7 +124,7 @@ class OpenFga:
 
     def _lines(self, path: str, body: dict[str, Any]) -> Iterator[str]:
         with _asking():
-            # the SDK's own stream drops errors that come in the middle, and lines that are not results
+            # not the SDK's own stream: it ignores errors in the middle and lines that are not results
             answer = self._client.rest_client.request(
                 "POST",
                 f"{self._url}{path}",
@@ -138,12 +139,12 @@ class OpenFga:
                     yield from map(_object_in, lines)
                 _ensure_nothing_left(rest)
             except BaseException:
-                answer.close()  # what is left in it must not be taken for the next answer
+                answer.close()  # the unread rest must not be taken for the next answer on this connection
                 raise
             answer.release_conn()
 
     def write(self, writes: Iterable[RelationTuple], deletes: Iterable[RelationTuple]) -> None:
-        """Make all of it so, or nothing: at most MOST_WRITTEN, each tuple once. What is already so is not an error."""
+        """Write and delete tuples, all or none; at most MOST_WRITTEN, each once. Idempotent."""
         body: dict[str, Any] = {"authorization_model_id": self._store.model_id}
         if added := [each.plain() for each in writes]:
             body["writes"] = {"tuple_keys": added, "on_duplicate": "ignore"}
@@ -154,7 +155,7 @@ class OpenFga:
                 self._api.write(body)
 
     def tuples(self) -> Iterator[RelationTuple]:
-        """Everything in the store, oldest first, in pages."""
+        """All tuples in the store, oldest first; read in pages."""
         token = ""
         while True:
             with _asking():
@@ -166,7 +167,7 @@ class OpenFga:
                 return
 
     def has_store(self) -> bool:
-        """Whether the store is still on the server."""
+        """Whether the store still exists on the server."""
         with _asking():
             try:
                 self._api.get_store()
@@ -175,7 +176,7 @@ class OpenFga:
         return True
 
     def find_store(self, name: str) -> str | None:
-        """The id of the only store of the name. Raises Unavailable when there are several."""
+        """The id of the store with this name, or None. Raises Unavailable if there are several."""
         with _asking():
             found = [_text(store.id) for store in self._api.list_stores(name=name).stores if store.name == name]
         if len(found) > 1:
@@ -187,7 +188,7 @@ class OpenFga:
             return _text(self._api.create_store({"name": name}).id)
 
     def write_model(self, model: dict[str, Any]) -> str:
-        """Returns the id of the new version."""
+        """Write a new version of the model; returns its id."""
         with _asking():
             return _text(self._api.write_authorization_model(model).authorization_model_id)
 
@@ -200,14 +201,14 @@ class OpenFga:
         return True
 
     def has_models(self) -> bool:
-        """Whether any model was ever written to the store."""
+        """Whether the store has any model."""
         with _asking():
             return len(self._api.read_authorization_models(page_size=1).authorization_models) > 0
 
 
 @contextmanager
 def _asking() -> Iterator[None]:
-    """Around each call and the reading of its answer."""
+    """Translates errors; it surrounds each call, including the reading of the answer."""
     try:
         yield
     except _FAILURES as error:
@@ -216,7 +217,7 @@ def _asking() -> Iterator[None]:
 
 def _configuration(url: str, store: Store, token: str | None, timeout_s: float) -> ClientConfiguration:
     known = CredentialConfiguration(api_token=token)
-    # a caller who is tuples to come back is better served than one who waits for several attempts
+    # no retries: a caller who gets 503 quickly can try again, one who waits for several attempts holds a thread
     once: Any = RetryParams(max_retry=0)  # type: ignore[no-untyped-call]
     configuration = ClientConfiguration(
         api_url=url,
@@ -224,7 +225,7 @@ def _configuration(url: str, store: Store, token: str | None, timeout_s: float) 
         credentials=Credentials(method="none")
         if token is None
         else Credentials(method="api_token", configuration=known),
-        # the SDK takes a number up to 100 for seconds: `timeout_s` is never so small
+        # the SDK takes numbers up to 100 for seconds; `timeout_s` is at least 1
         timeout_millisec=int(timeout_s * 1000),
         retry_params=once,
     )
@@ -234,7 +235,7 @@ def _configuration(url: str, store: Store, token: str | None, timeout_s: float) 
 
 
 def unavailable(reason: str) -> Unavailable:
-    """`reason` is told to callers and to people at a terminal; it holds neither a secret nor an address."""
+    """`reason` is shown to API callers and at terminals, so it must contain neither a secret nor an address."""
     return Unavailable(f"OpenFGA cannot be asked about rights: {reason}")
 
 

@@ -1,7 +1,7 @@
-"""Whether OpenFGA follows a chain as long as the configuration allows; asked by the doctor, with nothing stored.
+"""Checks whether OpenFGA resolves chains as long as the configuration allows; for the doctor. Stores nothing.
 
-A question that leads deeper than the server's limit is answered with an error, which is Unavailable for our callers:
-nobody gets a right that they do not have, and those who have it cannot work.
+OpenFGA answers a check that is deeper than its limit with an error, which callers see as 503: nobody gets a right that
+they do not have, but those who have it cannot work.
 """
 
 from typing import Final
@@ -16,17 +16,17 @@ from lakewarden.context import PrincipalId, role_principal
 from lakewarden.errors import Unavailable
 
 _STEPS: Final = 6
-"""What a question needs beside a step for each level of namespaces and each nested role (3), and some more."""
+"""The depth of a check without namespaces and nested roles (3), and a reserve of 3."""
 _TABLE, _USER = "%probe", PrincipalId("doctor~%probe")
 
 
 def needed(*, levels: int, nested: int) -> int:
-    """The limit that the deepest question needs: a table below so many levels, held by so many nested roles."""
+    """The resolve depth that is needed for a table below `levels` namespaces, granted through `nested` roles."""
     return levels + nested + _STEPS
 
 
 def follows(server: OpenFga, *, levels: int, nested: int) -> bool:
-    """Whether the server answers the deepest question. Raises Unavailable when it cannot be asked at all."""
+    """Whether the server answers the deepest check. Raises Unavailable if it does not answer a simple one either."""
     if not _answers(server, levels=1, nested=1):
         return False
     try:
@@ -42,7 +42,7 @@ def _answers(server: OpenFga, *, levels: int, nested: int) -> bool:
     chain += [ObjectRef(ObjectType.TABLE, _TABLE)]
     user, _ = asked_as(Principal(_USER))
     parents = parents_of(chain)
-    # no more can be told with a question
+    # a check cannot have more contextual tuples
     roles = [role_principal(f"{_TABLE}-{number}") for number in range(min(nested, MOST_CONTEXTUAL - len(parents) - 2))]
     objects = [user_of(role).partition("#")[0] for role in roles]
     inside = [user, *map(user_of, roles)]

@@ -1,4 +1,4 @@
-"""Brings the changes of the ledger to OpenFGA, in their order, each at least once and one process at a time."""
+"""Applies the logged changes of the ledger to OpenFGA: in order, each at least once, one process at a time."""
 
 import logging
 import threading
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 LOCK: Final = 0x6C6B6664
-"""Advisory lock of whoever writes to the store."""
+"""The advisory lock that a process holds while it writes to the store."""
 
 
 class Drain:
-    """Has a database connection of its own: what an open transaction has changed is nobody's business before its end.
+    """Has a database connection of its own, so it does not see changes of an open transaction before the commit.
 
-    `client` gives the store's; it is asked for when there is something to write.
+    `client` returns the client of the store; it is called when there is something to write.
     """
 
     def __init__(self, client: Callable[[], OpenFga], *, patience_s: float) -> None:
@@ -37,9 +37,9 @@ class Drain:
         self._connection: Connection | None = None
 
     def settle(self, *, within_s: float | None = None) -> int:
-        """Apply all that is committed; returns how many changes that were.
+        """Apply all committed changes; returns how many there were.
 
-        Raises Unavailable when it cannot be done (within `within_s`, if given): what was not applied stays logged.
+        Raises Unavailable if that is not possible (within `within_s` seconds, if given); the rest stays in the log.
         """
         if not self._turn.acquire(timeout=self._patience_s):
             raise unavailable("changes of rights are being applied")
@@ -48,7 +48,7 @@ class Drain:
         except psycopg.errors.LockNotAvailable as error:
             raise unavailable("another process is applying changes of rights") from error
         except psycopg.Error as error:
-            logger.warning("the log of changes cannot be read: %s", error)
+            logger.warning("The log of changes cannot be read: %s", error)
             self._forget()
             raise unavailable("the log of changes cannot be read") from error
         finally:
@@ -69,7 +69,7 @@ class Drain:
                 raise unavailable(f"{applied} changes of rights were applied, and there may be more")
 
     def _next(self) -> int:
-        """Apply the oldest few, and forget them; the lock ends with the transaction."""
+        """Apply the oldest changes and delete them from the log, in one transaction, which also holds the lock."""
         with exclusively(self._open()) as connection:
             return apply_oldest(connection, self._client())
 
@@ -78,7 +78,7 @@ class Drain:
             try:
                 self._connection.execute("select 1")
             except psycopg.OperationalError:
-                self._forget()  # the database was started again meanwhile
+                self._forget()  # the database was restarted meanwhile
             else:
                 return self._connection
         self._connection = connect(self._patience_s)
@@ -91,22 +91,22 @@ class Drain:
 
 
 def connect(patience_s: float) -> Connection:
-    """A connection to our own database, outside of any transaction; it waits for locks no longer than `patience_s`."""
-    # within the transaction OpenFGA is written to, which may take as long as a few answers
+    """Open a connection to the catalog's database; it waits for locks no longer than `patience_s` seconds."""
+    # OpenFGA is called within the transaction, which is idle for the time of a few calls
     allowed = replace(limits.current(), lock_s=patience_s, idle_in_transaction_s=max(15.0, 4 * patience_s))
     return open_one(config.current().database, allowed, name="lakewarden openfga")
 
 
 @contextmanager
 def exclusively(connection: Connection) -> Iterator[Connection]:
-    """A transaction during which nobody else writes to the store."""
+    """A transaction during which no other process writes to the store."""
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", [LOCK])
         yield connection
 
 
 def apply_oldest(connection: Connection, client: OpenFga) -> int:
-    """Apply the oldest changes, as many as fit in one write, and forget them; returns how many. Hold the lock."""
+    """Apply the oldest changes, as many as fit in one write, and delete them; returns how many. Needs `exclusively`."""
     rows = connection.execute(_OLDEST, [MOST_WRITTEN]).fetchall()
     if rows:
         writes, deletes = _outcome([(operation, Entry(*entry)) for _, operation, *entry in rows])
@@ -116,7 +116,7 @@ def apply_oldest(connection: Connection, client: OpenFga) -> int:
 
 
 def _outcome(changes: Sequence[tuple[str, Entry]]) -> tuple[list[RelationTuple], list[RelationTuple]]:
-    """What is to be there in the end, and what not: OpenFGA takes each tuple once in a write."""
+    """The last operation of each tuple: OpenFGA accepts each tuple only once in a write."""
     last = {entry.to_tuple(): operation for operation, entry in changes}
     writes = [each for each, operation in last.items() if each is not None and operation == "write"]
     deletes = [each for each, operation in last.items() if each is not None and operation == "delete"]

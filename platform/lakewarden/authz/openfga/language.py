@@ -1,7 +1,8 @@
-"""The authorization model in OpenFGA's language, made from `authz/model.py`; its hash is its version.
+"""Generates the authorization model in OpenFGA's language from `authz/model.py`; its hash is its version.
 
-Linear: `<privilege>_here` is what is granted or implied on the object itself, `<privilege>` adds one climb to the
-parent, so that no implied privilege climbs the chain a second time. Pure; `store` writes it, `authorizer` asks it.
+`<privilege>_here` is what is granted or implied on the object itself; `<privilege>` adds what is inherited from the
+parent. Implied privileges do not climb the chain a second time, so the cost of a check grows linearly with its depth.
+No I/O; `store` writes the model and `authorizer` uses it.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ PARENT: Final = "parent"
 ASSIGNEE: Final = "assignee"
 MANAGED: Final = "managed"
 MANAGED_ACCESS: Final = "managed_access"
-"""The flag; `managed` is the flag of the object or of anything above it."""
+"""The flag on an object itself; `managed` is true if it is set on the object or on any object above it."""
 
 _T = ObjectType
 PARENTS: Final[dict[ObjectType, tuple[ObjectType, ...]]] = {
@@ -38,19 +39,19 @@ _THIS: Final[Json] = {"this": {}}
 
 
 def here(privilege: Privilege) -> str:
-    """The relation that grants are written to, and that what they imply on the same object is asked by."""
+    """The relation of grants on the object itself, including what they imply there."""
     return f"{privilege.value}_here"
 
 
 @cache
 def privileges_of(kind: ObjectType) -> tuple[Privilege, ...]:
-    """All that anybody can hold on an object of the kind, by whatever way."""
+    """All privileges that can be held on an object of this type, in any way."""
     return tuple(sorted(_implied(kind, {*GRANTABLE[kind], *INHERITED.get(kind, {}).values()})))
 
 
 @cache
 def assignable(kind: ObjectType) -> frozenset[str]:
-    """The relations of the kind that tuples are written to."""
+    """The relations of this type that tuples are written to."""
     relations = {here(privilege) for privilege in GRANTABLE[kind]}
     if kind in _MANAGEABLE:
         relations.add(MANAGED_ACCESS)
@@ -61,13 +62,13 @@ def assignable(kind: ObjectType) -> frozenset[str]:
 
 @cache
 def authorization_model() -> Json:
-    """The model as OpenFGA's API takes it (schema 1.1)."""
+    """The model as OpenFGA's API accepts it (schema 1.1)."""
     return {"schema_version": "1.1", "type_definitions": [{"type": "user"}, *map(_definition, ObjectType)]}
 
 
 @cache
 def model_hash() -> str:
-    """SHA-256 of the model, in hex: two versions of Lakewarden with the same model share it."""
+    """SHA-256 of the model, in hexadecimal: versions of Lakewarden with the same model have the same hash."""
     return hashlib.sha256(json.dumps(authorization_model(), sort_keys=True).encode()).hexdigest()
 
 
@@ -95,7 +96,7 @@ def _definition(kind: ObjectType) -> Json:
 
 
 def _here(kind: ObjectType, privilege: Privilege) -> Iterator[Json]:
-    """The ways to hold a privilege by what is granted on the object itself."""
+    """The ways to hold a privilege by grants on the object itself."""
     if privilege in GRANTABLE[kind]:
         yield _THIS
     for stronger in _stronger(kind, privilege):
@@ -107,7 +108,7 @@ def _here(kind: ObjectType, privilege: Privilege) -> Iterator[Json]:
 
 
 def _stronger(kind: ObjectType, privilege: Privilege) -> list[Privilege]:
-    """What implies the privilege in one step, and can follow from a grant on the object itself."""
+    """The privileges that imply this one in one step and can follow from a grant on the object itself."""
     granted = _implied(kind, GRANTABLE[kind])
     over = [other for other in granted if other != privilege and privilege in _implied(kind, {other})]
     steps = [other for other in over if not any(_between(kind, other, step, privilege) for step in over)]
@@ -115,7 +116,7 @@ def _stronger(kind: ObjectType, privilege: Privilege) -> list[Privilege]:
 
 
 def _between(kind: ObjectType, upper: Privilege, step: Privilege, lower: Privilege) -> bool:
-    """Whether `upper` implies `lower` through `step` as well, in managed access too when it does so at all."""
+    """Whether `upper` implies `lower` also through `step`; with managed access too, if it does so there at all."""
     if step in {upper, lower} or step not in _implied(kind, {upper}):
         return False
     weakly = _implied(kind, {upper}, managed=True)
@@ -123,9 +124,9 @@ def _between(kind: ObjectType, upper: Privilege, step: Privilege, lower: Privile
 
 
 def _sources(kind: ObjectType, privilege: Privilege) -> list[Privilege]:
-    """What gives the privilege when it is held on the parent, without what the parent implies anyway."""
+    """The privileges on the parent that give this one, without those that the parent's implications cover already."""
     passed = INHERITED.get(kind, {})
-    # what is inherited never depends on managed access: only owners' rights do, and ownership is not inherited
+    # only the implications of ownership depend on managed access, and ownership is not inherited
     giving = {source for source, given in passed.items() if privilege in _implied(kind, {given}, managed=True)}
     return sorted(
         source
@@ -138,7 +139,7 @@ def _sources(kind: ObjectType, privilege: Privilege) -> list[Privilege]:
 
 
 def _implied(kind: ObjectType, granted: Iterable[Privilege], *, managed: bool = False) -> frozenset[Privilege]:
-    """All that follows on the same object."""
+    """All privileges that follow from `granted` on the same object."""
     return effective([Level(kind, granted, managed=managed)])
 
 

@@ -1,7 +1,7 @@
-"""Compares OpenFGA's tuples with the ledger and repairs them: `lakewarden openfga reconcile`; also how one moves in.
+"""Compares OpenFGA's tuples with the ledger and repairs them: `lakewarden openfga reconcile`. Also fills a new store.
 
-Servers may go on meanwhile. Both sides are first written to temporary tables, then each difference is looked at again
-while nobody else writes to the store: by then it may be none.
+Servers may keep running. Both sides are first copied to temporary tables, so memory does not grow with their number.
+Then each difference is checked again under the lock of the store, because the ledger may have changed since.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from lakewarden.authz.openfga.tuples import Entry, RelationTuple
 from lakewarden.config import OpenFgaConfig
 
 SHOWN: Final = 20
-"""Differences that are told one by one."""
+"""The number of differences that are listed one by one."""
 _PATIENCE_S: Final = 60.0
 _FETCHED: Final = 5000
 
@@ -26,7 +26,7 @@ Sign = Literal["+", "-"]
 
 @dataclass(slots=True)
 class Difference:
-    """What OpenFGA lacked and what it had too much; `examples` are the first of it, behind a `+` or `-`."""
+    """What was missing in OpenFGA and what was surplus there; `examples` are the first of them, after a `+` or `-`."""
 
     pending: int = 0
     compared: int = 0
@@ -35,7 +35,7 @@ class Difference:
     examples: list[str] = field(default_factory=list)
 
     def lines(self, *, dry_run: bool) -> list[str]:
-        """For a person."""
+        """A report for a terminal."""
         verb = "are" if dry_run else "were"
         shown = [] if self.examples == [] else [f"the first {len(self.examples)}:", *self.examples]
         return [
@@ -55,10 +55,10 @@ class Difference:
 
 
 def reconcile(settings: OpenFgaConfig, *, dry_run: bool) -> Difference:
-    """Repair all differences, or only count them; memory does not grow with their number.
+    """Repair all differences, or with `dry_run` only count them.
 
-    With `dry_run` changes that wait in the log are counted and left there: what they explain counts as different.
-    Raises Unavailable; what was repaired until then stays so.
+    With `dry_run`, changes in the log are not applied, so they count as differences, too. Raises Unavailable; what was
+    repaired until then stays repaired.
     """
     found = store.migrated(settings)
     difference = Difference()
@@ -67,7 +67,7 @@ def reconcile(settings: OpenFgaConfig, *, dry_run: bool) -> Difference:
         _compare(connection, client)
         difference.compared = _count(connection, "select count(*) from wanted")
         if dry_run:
-            _tell(connection, difference)
+            _note_examples(connection, difference)
         else:
             for sign, several in _batches(connection):
                 difference.note(sign, _repaired(connection, client, sign, several))
@@ -90,11 +90,11 @@ def _drained(connection: Connection, client: OpenFga) -> int:
 
 
 def _compare(connection: Connection, client: OpenFga) -> None:
-    """Fill the temporary tables: what is there, what is wanted, and the difference."""
+    """Fill the temporary tables: the tuples found in OpenFGA, those wanted by the ledger, and the difference."""
     connection.execute(_TABLES)
     _copy(connection, "found", client.tuples())
     ledger = _ledger(connection)
-    # a connection that copies cannot be asked for the next rows
+    # in parts, because a connection cannot run a query while it copies
     while several := list(islice(ledger, _FETCHED)):
         _copy(connection, "wanted", several)
     connection.execute(_DIFFERENCE)
@@ -107,7 +107,7 @@ def _copy(connection: Connection, table: str, tuples: Iterable[RelationTuple]) -
 
 
 def _ledger(connection: Connection) -> Iterator[RelationTuple]:
-    """Every row of the ledger as a tuple, in the order of its keys, a few thousand at a time."""
+    """Every row of the ledger as a tuple, sorted by key, read in pages."""
     for statement in (_GRANTS, _MEMBERSHIPS):
         last = 0
         while rows := connection.execute(statement, {"after": last, "limit": _FETCHED}).fetchall():
@@ -115,7 +115,7 @@ def _ledger(connection: Connection) -> Iterator[RelationTuple]:
             last = rows[-1][0]
 
 
-def _tell(connection: Connection, difference: Difference) -> None:
+def _note_examples(connection: Connection, difference: Difference) -> None:
     for sign in ("+", "-"):
         rows = connection.execute(_FIRST, [sign, SHOWN]).fetchall()
         number = connection.execute(_HOW_MANY, [sign]).fetchall()[0][0]
@@ -123,7 +123,7 @@ def _tell(connection: Connection, difference: Difference) -> None:
 
 
 def _batches(connection: Connection) -> Iterator[tuple[Sign, list[RelationTuple]]]:
-    """All differences, as many at once as fit in a write, each time of one sign."""
+    """All differences, in batches that fit in one write; each batch has one sign."""
     signs: tuple[Sign, ...] = ("+", "-")
     for sign in signs:
         last = 0
@@ -135,10 +135,10 @@ def _batches(connection: Connection) -> Iterator[tuple[Sign, list[RelationTuple]
 def _repaired(
     connection: Connection, client: OpenFga, sign: Sign, several: Sequence[RelationTuple]
 ) -> list[RelationTuple]:
-    """Those that still were different, and are not now."""
+    """Repair those that still are different; returns them."""
     with drain.exclusively(connection):
         wanted = _wanted_now(connection, several)
-        # a change that is committed after this look waits in the log, and is applied after it
+        # a change that is committed after this query is in the log, and is applied after this repair
         if sign == "+":
             repaired = [each for each in several if each in wanted]
             client.write(repaired, [])
@@ -149,7 +149,7 @@ def _repaired(
 
 
 def _wanted_now(connection: Connection, several: Sequence[RelationTuple]) -> set[RelationTuple]:
-    """Those for which the ledger has a row."""
+    """The tuples for which the ledger has a row now."""
     entries = {each: Entry.of_tuple(each) for each in several}
     known = [entry for entry in entries.values() if entry is not None]
     rows = connection.execute(
@@ -166,7 +166,7 @@ def _wanted_now(connection: Connection, several: Sequence[RelationTuple]) -> set
 
 
 def _is_wanted(connection: Connection, each: RelationTuple) -> bool:
-    """For an id that was too long to be written out: whether any row of the ledger comes out as the tuple."""
+    """For a tuple with a hashed id: whether any row of the ledger is encoded as this tuple."""
     kind = each.object.partition(":")[0]
     relation = each.relation.removesuffix("_here")
     last = 0

@@ -1,4 +1,4 @@
-"""Which store and which version of the model are in use: written by `lakewarden migrate`, read by whoever asks."""
+"""Which OpenFGA store and which version of the model are in use; `lakewarden migrate` writes it."""
 
 from dataclasses import dataclass
 
@@ -16,22 +16,22 @@ _RECONCILE = "run `lakewarden openfga reconcile`"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How things are, for one question: one query."""
+    """The state of the store, read in one query before each check."""
 
     store_id: str
     is_filled: bool
     is_pending: bool
-    """Whether a change is committed (or made by the open transaction) that OpenFGA has not heard of."""
+    """Whether the log has changes that are not applied to OpenFGA, those of the open transaction included."""
 
 
 def standing(settings: OpenFgaConfig) -> Standing | None:
-    """None when there is no store yet."""
+    """The state of the configured store; None if it was never created."""
     rows = fetch(_STANDING, [settings.store])
     return Standing(*rows[0]) if rows else None
 
 
 def migrated(settings: OpenFgaConfig) -> Store:
-    """The store, whether or not it has all rights. Raises Unavailable unless its model is this version's."""
+    """The store, even if it is not filled yet. Raises Unavailable unless its model is that of this version."""
     row = _row(settings)
     if row is None or row.model_hash != model_hash():
         raise unavailable(_problem(row) or _MIGRATE)
@@ -39,7 +39,7 @@ def migrated(settings: OpenFgaConfig) -> Store:
 
 
 def current(settings: OpenFgaConfig) -> Store:
-    """The store to ask. Raises Unavailable when it is not ready for this version."""
+    """The store for checks. Raises Unavailable unless it is filled and its model is that of this version."""
     row = _row(settings)
     reason = _problem(row)
     if row is None or reason is not None:
@@ -48,7 +48,7 @@ def current(settings: OpenFgaConfig) -> Store:
 
 
 def problem(settings: OpenFgaConfig) -> str | None:
-    """Why this version cannot be served with what is in OpenFGA, and the command that helps; OpenFGA is not asked."""
+    """Why this version cannot use the store, and the command that helps; None if it can. OpenFGA is not called."""
     return _problem(_row(settings))
 
 
@@ -63,15 +63,15 @@ def _problem(row: OpenFgaStore | None) -> str | None:
 
 
 def migrate(settings: OpenFgaConfig) -> list[str]:
-    """Make the store if it is missing, write the model if it is another; returns what was done, a sentence each.
+    """Create the store if it is missing and write the model if it changed; returns a sentence for each step done.
 
-    Raises Unavailable when OpenFGA cannot be reached, or has a store of the name that is somebody else's.
+    Raises Unavailable if OpenFGA cannot be reached, or has a store with the name that belongs to another installation.
     """
     done: list[str] = []
     row = _row(settings)
     if row is None or not _client(settings, row).has_store():
         row = OpenFgaStore(name=settings.store, store_id=_make(settings), model_id="", model_hash="", filled_at=None)
-        # nothing is granted yet: there is nothing to bring over
+        # without grants and memberships there is nothing to copy, so the store counts as filled
         if not Grant.objects.exists() and not Membership.objects.exists():
             row.filled_at = timezone.now()
         row.save()
@@ -87,7 +87,7 @@ def migrate(settings: OpenFgaConfig) -> list[str]:
 
 
 def mark_filled(settings: OpenFgaConfig) -> None:
-    """Say that the store has everything that the ledger has, and the log the rest."""
+    """Record that the store has everything that is in the ledger, except for what is in the log."""
     OpenFgaStore.objects.filter(name=settings.store).update(filled_at=timezone.now())
 
 
@@ -104,7 +104,7 @@ def _make(settings: OpenFgaConfig) -> str:
     found = client.find_store(settings.store)
     if found is None:
         return client.create_store(settings.store)
-    # one without a model was left by a `migrate` that was killed; any other has rights of another installation
+    # a store without a model was left by an interrupted `migrate`; any other one has the rights of another installation
     if OpenFga(settings, Store(found)).has_models():
         raise unavailable(
             f"it has a store named {settings.store!r} that this database does not know: set "

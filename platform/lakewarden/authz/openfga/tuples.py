@@ -1,4 +1,4 @@
-"""How principals, objects and the ledger's rows are written as OpenFGA's tuples: an encoding that loses nothing."""
+"""Encodes principals, objects and rows of the ledger as OpenFGA tuples, without loss, and decodes them."""
 
 import hashlib
 import logging
@@ -17,21 +17,21 @@ from lakewarden.context import ROLE_PREFIX
 logger = logging.getLogger(__name__)
 
 LONGEST: Final = 200
-"""Characters of an encoded id; OpenFGA takes 256 for an object, its type included, and 512 for a user."""
+"""Characters of an encoded id, at most; OpenFGA's limits are 256 for an object with its type, and 512 for a user."""
 
 _EMPTY: Final = "%-"
 _HASHED: Final = "%sha256-"
 ANYBODY_IN: Final = "user:%member"
-"""A user who only has the roles that a question gives them; this is how a role itself is asked about.
+"""A user who has only the roles in a check's contextual tuples; used to check the privileges of a role itself.
 
-No encoded id looks like these three: behind its percent signs stand two hexadecimal digits.
+No encoded id can equal these three: each percent sign in one is followed by two hexadecimal digits.
 """
 
 _KINDS: Final = {kind.value: kind for kind in ObjectType}
 
 
 class RelationTuple(NamedTuple):
-    """`user` has `relation` to `object`, all three as OpenFGA writes them."""
+    """`user` has `relation` to `object`, all three as OpenFGA spells them."""
 
     user: str
     relation: str
@@ -46,7 +46,7 @@ class RelationTuple(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the ledger, or of its log of changes, in the ledger's words; a membership is `assignee` of a role."""
+    """A row of the ledger or of its change log; a membership has the relation `assignee` to a role."""
 
     principal_id: str
     relation: str
@@ -54,11 +54,11 @@ class Entry:
     object_id: str
 
     def to_tuple(self) -> RelationTuple | None:
-        """As OpenFGA holds it; None, with a warning, for what the model has no place for: nothing follows from it."""
+        """The tuple for OpenFGA; None, with a warning, if the model has no relation for it: it has no effect anyway."""
         is_flag = self.relation == MANAGED_ACCESS
         relation = self.relation if is_flag or self.relation == language.ASSIGNEE else f"{self.relation}_here"
         kind = _KINDS.get(self.object_type)
-        # a flag is everybody's, and nothing else is
+        # flags belong to EVERYBODY, and grants never do
         if kind is None or relation not in language.assignable(kind) or (self.principal_id == EVERYBODY) != is_flag:
             logger.warning("the authorization model does not know %s: it is skipped", self)
             return None
@@ -67,7 +67,7 @@ class Entry:
 
     @classmethod
     def of_tuple(cls, found: RelationTuple) -> "Entry | None":
-        """The row that would be written as `found`; None where an id was too long to be written out, or is none."""
+        """The row that is encoded as `found`; None if one of its ids is hashed or not valid."""
         user, _, userset = found.user.partition("#")
         identifier, target = id_of(user), id_of(found.object)
         if identifier is None or target is None or "\x00" in identifier + target:
@@ -90,7 +90,7 @@ def object_of(ref: ObjectRef) -> str:
 
 
 def id_of(name: str) -> str | None:
-    """The id in `<type>:<id>`; None for one that was too long to be written out."""
+    """The id in `<type>:<id>`; None if it is hashed."""
     _, _, text = name.partition(":")
     if text == _EMPTY:
         return ""
@@ -98,7 +98,7 @@ def id_of(name: str) -> str | None:
 
 
 def encoded(identifier: str) -> str:
-    """Percent-encoded, so that no space, colon, '#', '*' or '@' is left; a very long one as its SHA-256."""
+    """Percent-encode an id, so it has no space, colon, '#', '*' or '@'; a very long one is replaced by its SHA-256."""
     text = quote(identifier, safe="~", errors="surrogatepass")
     if len(text) > LONGEST:
         return _HASHED + hashlib.sha256(identifier.encode(errors="surrogatepass")).hexdigest()
@@ -106,13 +106,13 @@ def encoded(identifier: str) -> str:
 
 
 def parents_of(chain: Sequence[ObjectRef]) -> list[RelationTuple]:
-    """What lies in what, for a chain from the server down; it is told with each question and stored nowhere."""
+    """The parents of a chain (server first), which are sent as contextual tuples with each check and not stored."""
     names = [object_of(ref) for ref in chain]
     return [RelationTuple(upper, language.PARENT, lower) for upper, lower in pairwise(names)]
 
 
 def asked_as(principal: Principal) -> tuple[str, list[RelationTuple]]:
-    """The user to ask about, and the contextual tuples of their roles."""
+    """The user to check, and the contextual tuples of their roles."""
     roles: Iterable[str] = principal.roles
     if principal.id.startswith(ROLE_PREFIX):
         user, roles = ANYBODY_IN, [principal.id, *principal.roles]
