@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from lakewarden import config
 from lakewarden.errors import BadRequest
 
@@ -15,6 +17,11 @@ def check_commit(requirements: Sequence[object], updates: Sequence[object]) -> N
                 f"Invalid commit: it has {len(given)} {name}, at most {most} are allowed "
                 "(catalog.max_updates_per_commit): split it"
             )
+
+
+def size(requirements: Sequence[msgspec.Raw], updates: Sequence[msgspec.Raw]) -> int:
+    """How many bytes of JSON a commit asks for."""
+    return sum(memoryview(each).nbytes for each in (*requirements, *updates))
 
 
 def check_transaction(changes: Sequence[object]) -> None:

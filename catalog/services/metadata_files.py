@@ -30,15 +30,31 @@ _WHILE_READ = 12  # bytes of memory for each of a file's that is checked and ope
 def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int, properties: Mapping[str, str]) -> str:
     """Write version `version` of the metadata of the table at `location`; returns the file's location.
 
-    Honours `write.metadata.compression-codec` (none, gzip) and `write.metadata.path` (inside `location`). Raises
-    InvalidArgument for another value of these, Unavailable when the storage fails.
+    Raises as `prepare` and `store` do.
+    """
+    target, content = prepare(warehouse, location, metadata, version=version, properties=properties)
+    store(warehouse, target, content)
+    return target
+
+
+def prepare(
+    warehouse: Warehouse, location: str, metadata: bytes, *, version: int, properties: Mapping[str, str]
+) -> tuple[str, bytes]:
+    """The location and the content of a new metadata file.
+
+    Honours `write.metadata.compression-codec` (none, gzip) and `write.metadata.path` (inside `location`); raises
+    InvalidArgument for another value of these.
     """
     codec = properties.get("write.metadata.compression-codec", "none").lower()
     if codec not in {"none", "gzip"}:
         raise InvalidArgument(f"Invalid write.metadata.compression-codec {codec!r}: none or gzip is expected")
     suffix = ".gz.metadata.json" if codec == "gzip" else ".metadata.json"
     target = f"{_folder(warehouse, location, properties)}/{version:05d}-{new_id()}{suffix}"
-    content = igzip.compress(metadata, 1) if codec == "gzip" else metadata
+    return target, igzip.compress(metadata, 1) if codec == "gzip" else metadata
+
+
+def store(warehouse: Warehouse, target: str, content: bytes) -> None:
+    """Write a new metadata file that survives a crash. Raises Unavailable when the storage fails."""
     try:
         storage_of(warehouse).write_new(target, content)
     except OutOfReach as error:
@@ -47,7 +63,6 @@ def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int,
         raise Unavailable(
             f"The metadata could not be written, nothing was changed: {error}", retry_after_s=5
         ) from error
-    return target
 
 
 def _folder(warehouse: Warehouse, location: str, properties: Mapping[str, str]) -> str:

@@ -27,10 +27,14 @@ OPTIMISTIC_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A table or view with its answer: `tabular.metadata_location` is what `document` was packed with."""
+    """A table or view with its answer: `tabular.metadata_location` is what `document` was packed with.
+
+    `unpacked` is the metadata's JSON where it is known already.
+    """
 
     tabular: Tabular
     document: Document
+    unpacked: bytes | None = None
 
     @property
     def metadata_length(self) -> int:
@@ -38,7 +42,7 @@ class Stored:
 
     @property
     def metadata(self) -> bytes:
-        return metadata_of(self.document, self.tabular.metadata_location)
+        return self.unpacked or metadata_of(self.document, self.tabular.metadata_location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,15 @@ class NewMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One table's or view's part of a commit: `compute` makes the new state of the base, None means no change."""
+    """One table's or view's part of a commit: `compute` makes the new state of the base, None means no change.
+
+    `size`: bytes of what was asked for, by which the time that `compute` takes is bounded.
+    """
 
     granted: Granted[Tabular]
     compute: Callable[[Stored], NewMetadata | None]
     event: str
+    size: int
 
 
 class _LostRace(CommitFailed):
@@ -75,7 +83,7 @@ def load(granted: Granted[Tabular]) -> Stored:
     file = stored.tabular.metadata_location
     if locations.storage_of(stored.tabular.namespace.warehouse).is_known_missing(file):
         raise NotFound(f"Failed to open input stream for file: {file}: it is gone from the warehouse's storage")
-    _keep_recent(stored)
+    keep_recent(stored)
     return stored
 
 
@@ -137,7 +145,7 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
                 if claim is not None:
                     _take(claim, bases[index].tabular)
                 results[index] = _swap(bases[index], new, document, one.granted.context, one.event)
-                if obsolete := _own(new.obsolete, results[index].tabular):
+                if obsolete := own_files(new.obsolete, results[index].tabular):
                     after_commit(partial(metadata_files.discard, warehouse, obsolete))
             also()
     return results
@@ -169,7 +177,7 @@ def _take(claim: Claim, tabular: Tabular) -> None:
     )
 
 
-def _own(files: Sequence[str], tabular: Tabular) -> list[str]:
+def own_files(files: Sequence[str], tabular: Tabular) -> list[str]:
     """Those inside the table's location: the log of a registered table may name files that are not its own."""
     warehouse = tabular.namespace.warehouse
     return [file for file in files if locations.lies_in(warehouse, file, tabular.location)]
@@ -184,19 +192,25 @@ def _write(base: Stored, new: NewMetadata) -> str:
 
 def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestContext, event: str) -> Stored:
     """Move the pointer from `base` to `new`, part of a transaction; _LostRace when somebody else was first."""
-    tabular = base.tabular
-    after = copy(tabular)
-    after.version, after.uuid = tabular.version + 1, UUID(new.uuid)
-    after.location, after.metadata_location = new.location, new.file
-    if not Tabular.objects.move(tabular, after, document):
-        raise _LostRace(f"Another commit changed {tabular} first")
+    after = moved(base.tabular, new)
+    if not Tabular.objects.move(base.tabular, after, document):
+        raise _LostRace(f"Another commit changed {base.tabular} first")
     record_change(event, after, context)
     stored = Stored(after, document)
-    after_commit(partial(_keep_recent, stored))
+    after_commit(partial(keep_recent, stored))
     return stored
 
 
-def _keep_recent(stored: Stored) -> None:
+def moved(tabular: Tabular, new: NewMetadata) -> Tabular:
+    """The row as it is one commit later."""
+    after = copy(tabular)
+    after.version, after.uuid = tabular.version + 1, UUID(new.uuid)
+    after.location, after.metadata_location = new.location, new.file
+    return after
+
+
+def keep_recent(stored: Stored) -> None:
+    """Remember a committed state, for the reads that follow."""
     tabular = stored.tabular
     is_missing = partial(locations.storage_of(tabular.namespace.warehouse).is_known_missing, tabular.metadata_location)
     DOCUMENT_CACHE.keep(tabular.id, tabular.version, stored.document, is_missing)
@@ -228,6 +242,11 @@ def gone(tabular: Tabular) -> LakewardenError:
 
 
 def record_change(event: str, tabular: Tabular, context: RequestContext, **data: object) -> None:
+    record(change_of(event, tabular, **data), context)
+
+
+def change_of(event: str, tabular: Tabular, **data: object) -> Change:
+    """What is recorded of a change that led to `tabular`."""
     namespace = tabular.namespace
     plain = {
         "name": tabular.name,
@@ -237,4 +256,4 @@ def record_change(event: str, tabular: Tabular, context: RequestContext, **data:
         "version": tabular.version,
         **data,
     }
-    record(Change(event, tabular.kind, str(tabular.id), namespace.warehouse.project_id, plain), context)
+    return Change(event, tabular.kind, str(tabular.id), namespace.warehouse.project_id, plain)

@@ -186,7 +186,7 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
         data_paths.check(warehouse, after.location, after.properties, before=before.properties)
         return _new(after, obsolete=engine.removed_metadata_files(before, after))
 
-    return pointer.Commit(granted, compute, "updateTable")
+    return pointer.Commit(granted, compute, "updateTable", commit_limits.size(request.requirements, request.updates))
 
 
 def register(

@@ -69,7 +69,8 @@ def replace(granted: Granted[Tabular], request: CommitView) -> Stored:
         after = engine.commit(before, request.requirements, request.updates, now_ms=now_ms())
         return None if after is before else _new(after)
 
-    return pointer.commit(pointer.Commit(granted, compute, "updateView"))
+    size = commit_limits.size(request.requirements, request.updates)
+    return pointer.commit(pointer.Commit(granted, compute, "updateView", size))
 
 
 def _new(metadata: engine.ViewMetadata) -> NewMetadata:

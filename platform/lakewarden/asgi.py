@@ -18,6 +18,7 @@ from lakewarden import backends, config  # noqa: E402 after setup
 from lakewarden.audit import refusals  # noqa: E402 after setup
 from lakewarden.errors import LakewardenError, PayloadTooLarge, Unavailable  # noqa: E402 after setup
 from lakewarden.hot import connections  # noqa: E402 after setup
+from lakewarden.hot.fair_threads import FairThreads  # noqa: E402 after setup
 from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
 from lakewarden.http import health  # noqa: E402 after setup
 from lakewarden.http.answers import Unread  # noqa: E402 after setup
@@ -25,7 +26,6 @@ from lakewarden.http.bodies import BodyMemory, IncomingBody, Receive  # noqa: E4
 from lakewarden.http.bridge import Bridge, Scope, raw_path  # noqa: E402 after setup
 from lakewarden.http.callers import Asking, Callers  # noqa: E402 after setup
 from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E402 after setup
-from lakewarden.http.fair_threads import FairThreads  # noqa: E402 after setup
 from lakewarden.http.observation import note_unauthenticated  # noqa: E402 after setup
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
 from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup

@@ -80,6 +80,11 @@ class Warehouse(models.Model):
         return parse_profile(self.storage_profile)
 
 
+ACTIVE_IN_EPOCH = """
+    join warehouse w on w.id = {warehouse} and w.status = 'active'
+    join project on project.id = w.project_id and project.authz_epoch = {epoch}
+"""
+"""For the queries of other apps: only in a warehouse that is active, while no right in its project was changed."""
 WAREHOUSE = Shape(Warehouse, "w")
 PROJECT = Shape(Project, "p")
 

@@ -70,6 +70,15 @@ _INSERT = """
                          %s::jsonb[]) as e(at)
     order by e.at
 """
+AUDITED: Final = """
+    audited as (
+        insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
+                                 request_id, user_agent, details)
+        select now(), actor, role, type, object_type, object_id, project_id, 'done', request_id, user_agent, data
+        from changes order by n
+    )
+"""
+"""For a `with` list that has the changes made by it: their entries, in the order of `n`."""
 
 
 def plain(text: str, most: int = MAX_TEXT) -> str:

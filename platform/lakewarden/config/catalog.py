@@ -18,6 +18,13 @@ class StorageConfig(Section):
         description="Calls that one process may make to one warehouse's storage at a time; further "
         "ones wait, and are answered 503 if the storage does not respond. Should be lower than `server.threads`.",
     )
+    commit_threads: int = Field(
+        16,
+        ge=2,
+        le=256,
+        description="Threads of a process that write the metadata files of commits; one warehouse can take only a "
+        "part of them (`server.caller_share_percent`).",
+    )
 
 
 class CatalogConfig(Section):

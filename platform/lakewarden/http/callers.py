@@ -6,7 +6,7 @@ from functools import partial
 
 from lakewarden import backends
 from lakewarden.errors import NotAuthorized
-from lakewarden.http.fair_threads import FairThreads
+from lakewarden.hot.fair_threads import FairThreads
 
 
 @dataclass(frozen=True, slots=True)

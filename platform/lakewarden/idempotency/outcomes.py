@@ -24,6 +24,9 @@ from lakewarden.usage.budgets import spend
 LIFETIME = timedelta(minutes=30)
 LIFETIME_ISO = "PT30M"
 GRACE = timedelta(minutes=5)
+FORGOTTEN_AFTER = LIFETIME + GRACE
+TURN = "1818978660, hashtext(principal_id || key::text)"
+"""The advisory lock of a key, until the end of its transaction: a batch of commits sees by it that it had to wait."""
 
 
 class RepeatedRequest(Conflict):
@@ -72,7 +75,7 @@ def find(context: RequestContext) -> Outcome | None:
     if asked is None:
         return None
     found = IdempotencyRecord.objects.filter(principal_id=context.caller.id, key=asked.key).first()
-    if found is None or found.created_at < timezone.now() - LIFETIME - GRACE:
+    if found is None or found.created_at < timezone.now() - FORGOTTEN_AFTER:
         return None
     if found.fingerprint != asked.fingerprint:
         raise BadRequest(f"The Idempotency-Key {asked.key} was used for another request: each needs a key of its own")
@@ -112,7 +115,7 @@ def remember_answer(context: RequestContext, *, status: int, body: bytes) -> Non
 
 def forget_expired() -> int:
     """Remove what no client may ask for any more; returns how many went."""
-    border = timezone.now() - LIFETIME - GRACE
+    border = timezone.now() - FORGOTTEN_AFTER
     return forget(
         "idempotency_record", first="created_at", expired="created_at < %(border)s", parameters={"border": border}
     )
@@ -132,20 +135,26 @@ def _insert(
     assert asked is not None  # noqa: S101 both callers have looked
     values = [context.caller.id, asked.key, asked.fingerprint, asked.attempt, object_type, object_id]
     written = fetch(
-        _INSERT, [*values, Jsonb(data or {}), refusal_status, refusal_body, timezone.now() - LIFETIME - GRACE]
+        _INSERT, [*values, Jsonb(data or {}), refusal_status, refusal_body, timezone.now() - FORGOTTEN_AFTER]
     )
     if not written:
         raise RepeatedRequest
 
 
-_INSERT = """
+_INSERT = f"""
+    with asked as materialized (
+        select *, pg_advisory_xact_lock({TURN})
+        from (values (%s::text, %s::uuid, %s::text, %s::uuid, %s::text, %s::text, %s::jsonb, %s::int, %s::text))
+            as k(principal_id, key, fingerprint, attempt, object_type, object_id, data, refusal_status, refusal_body)
+    )
     insert into idempotency_record as kept (principal_id, key, fingerprint, attempt, object_type, object_id, data,
                                             refusal_status, refusal_body, created_at)
-    values (%s, %s, %s, %s, %s, %s, %s, %s, %s, now())
+    select principal_id, key, fingerprint, attempt, object_type, object_id, data, refusal_status, refusal_body, now()
+    from asked
     on conflict (principal_id, key) do update
     set fingerprint = excluded.fingerprint, attempt = excluded.attempt, object_type = excluded.object_type,
         object_id = excluded.object_id, data = excluded.data, refusal_status = excluded.refusal_status,
         refusal_body = excluded.refusal_body, created_at = excluded.created_at, answer_status = null, answer_body = ''
     where kept.attempt = excluded.attempt or kept.created_at < %s
     returning 1
-"""
+"""  # noqa: S608 a constant

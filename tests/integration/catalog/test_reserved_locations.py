@@ -193,7 +193,7 @@ def test_what_follows_a_commit_cannot_undo_it(lake: Lake, monkeypatch: pytest.Mo
         after_commit(lambda: followed.append(True))
     assert followed == [True]
 
-    monkeypatch.setattr("catalog.services.pointer._keep_recent", lambda _: fail())
+    monkeypatch.setattr("catalog.services.pointer.keep_recent", lambda _: fail())
     lake.create_table("orders")
     told = lake.commit("orders", set_properties(a="b")).json()
     assert local(told["metadata-location"]).exists()

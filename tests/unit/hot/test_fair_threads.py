@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from lakewarden.errors import Unavailable
-from lakewarden.http.fair_threads import FairThreads
+from lakewarden.hot.fair_threads import FairThreads
 from lakewarden.shares import Shares
 
 

@@ -1,0 +1,63 @@
+"""What commits start from: the newest state of a table, from memory where that is known to be it, else read."""
+
+from typing import Any, Final
+
+import psycopg
+
+from catalog.documents import Document
+from catalog.models import Tabular
+from catalog.models.tabular import TABULAR
+from catalog.services.commit_writer.chains import LARGEST
+from catalog.services.document_cache import DOCUMENT_CACHE
+from catalog.services.pointer import Stored
+from lakewarden.errors import Unavailable
+from lakewarden.hot.coalescer import Coalescer, Row
+from lakewarden.postgres.bounded import SILENCE
+
+
+async def newest(known: Tabular) -> Stored | None:
+    """The state that the row `known` has, which was read for this request, or the state that is there by now.
+
+    None for one that is large, gone, in another place, or cannot be read. Raises Unavailable when the database is
+    silent.
+    """
+    kept = DOCUMENT_CACHE.find(known.id, known.version)
+    if kept is not None:
+        document, _ = kept
+        return Stored(known, document) if document.length <= LARGEST else None
+    try:
+        row = await _BASES.find((known.id,))
+    except SILENCE as error:
+        raise Unavailable("The database does not answer; nothing was changed. Try again shortly") from error
+    except psycopg.Error:
+        return None  # the ordinary way tries once more, and knows how to say it
+    return None if row is None else _stored(row, known)
+
+
+async def locked(connection: psycopg.AsyncConnection[Any], known: Tabular) -> Stored | None:
+    """As `newest`, with the row locked until the connection's transaction ends. Raises psycopg.Error."""
+    async with connection.cursor(binary=True) as cursor:
+        # first the row alone: a join would give its newest version with an older document
+        await cursor.execute(_LOCK, [known.id], prepare=True)
+        await cursor.execute(_BASE, [[known.id]], prepare=True)
+        row = await cursor.fetchone()
+    return None if row is None else _stored(row[1:], known)
+
+
+def _stored(row: Row, known: Tabular) -> Stored | None:
+    *values, content, crc, length = row
+    found = TABULAR.instance(values)
+    if content is None or (found.namespace_id, found.name_key) != (known.namespace_id, known.name_key):
+        return None
+    found.namespace = known.namespace
+    return Stored(found, Document(content, crc, length))
+
+
+_LOCK: Final = b"select 1 from tabular where id = %s for no key update"
+_STATEMENT: Final = f"""
+    select k.i, {TABULAR.columns}, case when d.length <= {LARGEST} then d.content end, d.crc, d.length
+    from unnest(%s::uuid[]) with ordinality as k(id, i)
+    join tabular t on t.id = k.id and t.deleted_at is null join tabular_document d on d.tabular_id = t.id
+"""  # noqa: S608 names of our own columns
+_BASE: Final = _STATEMENT.encode()
+_BASES: Final = Coalescer(_STATEMENT)

@@ -1,0 +1,162 @@
+"""The commits of one group, computed one on the other, with their metadata files."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from catalog.documents import pack
+from catalog.services import limits, metadata_files
+from catalog.services.commit_writer import file_threads
+from catalog.services.pointer import Commit, NewMetadata, Stored, moved
+from lakewarden.errors import CommitStateUnknown
+from lakewarden.memory import UNCOUNTED, working
+
+LARGEST = 256 * 1024
+"""Bytes of a document, not packed: what takes longer would hold up the event loop."""
+_HELD_UP = 4
+"""Commits that are computed before others get a turn on the event loop."""
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A commit whose caller waits for its outcome: a state, an error, or None for what is not the writer's."""
+
+    commit: Commit
+    number: int
+    outcome: asyncio.Future[Stored | None]
+    has_begun: bool = False
+
+    @property
+    def caller(self) -> str:
+        return self.commit.granted.context.caller.id
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Where the table was when the caller's right on it was found, and the epoch of that right."""
+        tabular = self.commit.granted.target
+        return tabular.namespace_id, tabular.name_key, tabular.namespace.warehouse.project.authz_epoch
+
+    def tell(self, outcome: Stored | Exception | None) -> None:
+        if self.outcome.done():
+            return  # its caller has gone away
+        if isinstance(outcome, Exception):
+            self.outcome.set_exception(outcome)
+        else:
+            self.outcome.set_result(outcome)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What a commit is told when all steps before it are committed, too: `new` is None where it changes nothing."""
+
+    asked: Asked
+    outcome: Stored | Exception
+    new: NewMetadata | None = None
+    file: bytes = b""
+
+
+@dataclass(slots=True)
+class Chain:
+    """Steps from `base`; the states of those that change something follow one another."""
+
+    base: Stored
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[tuple[Step, NewMetadata, Stored]]:
+        return [(step, step.new, step.outcome) for step in self.steps if step.new and isinstance(step.outcome, Stored)]
+
+    @property
+    def tip(self) -> Stored:
+        return next((state for _, _, state in reversed(self.changes)), self.base)
+
+    def discard(self) -> None:
+        """Have its files removed: surely nothing points to them."""
+        file_threads.discard(self.base.tabular.namespace.warehouse, [new.file for _, new, _ in self.changes])
+
+    def tell(self) -> None:
+        """All steps are committed."""
+        for step in self.steps:
+            step.asked.tell(step.outcome)
+
+    def tell_unknown(self, error: CommitStateUnknown) -> None:
+        """Whether the steps are committed only the database knows: what changes nothing is left to the ordinary way."""
+        for step in self.steps:
+            step.asked.tell(error if step.new else None)
+
+
+def tell_all(group: Iterable[Asked], outcome: Exception | None) -> None:
+    for each in group:
+        each.tell(outcome)
+
+
+async def build(base: Stored, asked: Sequence[Asked]) -> Chain:
+    """Compute the commits one on the other and write their files.
+
+    One whose file cannot be written is told so, and the others are computed without it. Those that are not the
+    writer's are told None.
+    """
+    chain, left = Chain(base), list(asked)
+    while left:
+        steps = await _computed(chain.tip, left)
+        changing = [step for step in steps if step.new]
+        warehouse = base.tabular.namespace.warehouse
+        results = await file_threads.store(warehouse, [(step.new.file, step.file) for step in changing if step.new])
+        failed = {step: error for step, error in zip(changing, results, strict=True) if error is not None}
+        valid = next((at for at, step in enumerate(steps) if step in failed), len(steps))
+        chain.steps += steps[:valid]
+        file_threads.discard(warehouse, [step.new.file for step in steps[valid:] if step.new and step not in failed])
+        for step, error in failed.items():
+            step.asked.tell(error)
+        left = [step.asked for step in steps[valid:] if step not in failed]
+    return chain
+
+
+async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
+    steps: list[Step] = []
+    for number, each in enumerate(asked, start=1):
+        if each.outcome.done() or not _hold(each, limits.WHILE_WORKED_ON * tip.document.length):
+            each.tell(None)
+            continue
+        step = _step(tip, each)
+        if step is None:
+            each.tell(None)
+            continue
+        steps.append(step)
+        if step.new and isinstance(step.outcome, Stored):
+            tip = step.outcome
+        if number % _HELD_UP == 0:
+            await asyncio.sleep(0)
+    return steps
+
+
+def _step(tip: Stored, asked: Asked) -> Step | None:
+    """None for what is not the writer's."""
+    try:
+        new = asked.commit.compute(tip)
+        if new is None:
+            return Step(asked, tip)
+        if new.location != tip.tabular.location or len(new.encoded) > LARGEST:
+            return None
+        limits.check(new, tip)
+        file, content = metadata_files.prepare(
+            tip.tabular.namespace.warehouse,
+            new.location,
+            new.encoded,
+            version=tip.tabular.version,
+            properties=new.properties,
+        )
+    except Exception as error:  # noqa: BLE001 it is one commit's alone, whatever it was
+        return Step(asked, error)
+    new = replace(new, file=file)
+    return Step(asked, Stored(moved(tip.tabular, new), pack(file, new.encoded), new.encoded), new, content)
+
+
+def _hold(asked: Asked, size: int) -> bool:
+    """Whether there is room for what a commit takes; it is given back when the commit has its outcome."""
+    if size < UNCOUNTED:
+        return True
+    if not working().try_take(size, asked.caller):
+        return False
+    asked.outcome.add_done_callback(lambda _: working().give_back(size, asked.caller))
+    return True

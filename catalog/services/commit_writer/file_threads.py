@@ -1,0 +1,59 @@
+"""Writes and removes metadata files for the event loop, in a few threads that a storage which hangs cannot fill."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from catalog.services import metadata_files
+from lakewarden import config
+from lakewarden.hot.fair_threads import FairThreads
+from tenants.models import Warehouse
+
+_PATIENCE_S = 10.0
+
+_in_background: set[asyncio.Task[None]] = set()
+
+
+async def store(warehouse: Warehouse, files: Sequence[tuple[str, bytes]]) -> list[Exception | None]:
+    """Write new files, by location and content; what became of each. See `metadata_files.store`."""
+    if len(files) == 1:
+        return [await _store(warehouse, *files[0])]
+    return list(await asyncio.gather(*(_store(warehouse, *file) for file in files)))
+
+
+def discard(warehouse: Warehouse, files: Sequence[str]) -> None:
+    """Have files removed that nothing points to, without waiting for it. See `metadata_files.discard`."""
+    if files:
+        task = asyncio.create_task(_run(warehouse, lambda: metadata_files.discard(warehouse, files)))
+        _in_background.add(task)
+        task.add_done_callback(_forget)
+
+
+async def _store(warehouse: Warehouse, file: str, content: bytes) -> Exception | None:
+    try:
+        await _run(warehouse, lambda: metadata_files.store(warehouse, file, content))
+    except Exception as error:  # noqa: BLE001 it is one commit's alone, whatever it was
+        return error
+    return None
+
+
+async def _run(warehouse: Warehouse, work: Callable[[], None]) -> None:
+    await _threads().run(warehouse.location, work)
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    _in_background.discard(task)
+    if not task.cancelled() and (error := task.exception()):
+        metadata_files.logger.warning("Metadata files that are not used were not removed: %s", error)
+
+
+@cache
+def _threads() -> FairThreads:
+    settings = config.current()
+    return FairThreads(
+        "metadata-files",
+        threads=settings.storage.commit_threads,
+        queue=settings.server.queue,
+        percent=settings.server.caller_share_percent,
+        patience_s=_PATIENCE_S,
+    )

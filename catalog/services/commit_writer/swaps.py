@@ -1,0 +1,144 @@
+"""Moves the pointers of many tables at once: one statement, one round trip, that waits for nobody's row or key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+import psycopg
+
+from catalog.services.commit_writer.chains import Chain
+from catalog.services.pointer import change_of
+from lakewarden.errors import CommitStateUnknown
+from lakewarden.events import batch_change_recording as recording
+from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
+from lakewarden.hot.batches import Batches
+from lakewarden.hot.connections import connection
+from tenants.models.warehouse import ACTIVE_IN_EPOCH
+
+MOST: Final = 64
+"""Commits in a statement."""
+AT_ONCE: Final = 2
+
+
+class Swap(Enum):
+    DONE = "all its commits are committed"
+    LOST = "its row was changed, moved or locked by somebody else, or rights were changed"
+    FAILED = "the database refused it"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The changes, by their numbers in the chain from 0, whose idempotency keys are in use: nothing was applied."""
+
+    changes: frozenset[int]
+
+
+Outcome = Swap | Repeated
+
+
+async def swap(chains: Sequence[Chain]) -> list[Outcome | Exception]:
+    """What became of each chain. CommitStateUnknown where only the database knows."""
+    try:
+        async with connection() as usable:
+            return [*await swap_on(usable, chains)]
+    except psycopg.Error as error:
+        if not is_refusal(error):
+            return [unknown(error)] * len(chains)
+    if len(chains) == 1:
+        return [Swap.FAILED]
+    # one of them may be the cause: each for itself
+    return [outcome for chain in chains for outcome in await swap([chain])]
+
+
+def is_refusal(error: psycopg.Error) -> bool:
+    """Whether the database itself said that it did not apply the statement, and is still there."""
+    return error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P"))
+
+
+def unknown(error: psycopg.Error) -> CommitStateUnknown:
+    """What those are told whose commit was sent to a database that then fell silent."""
+    told = CommitStateUnknown(
+        "The database failed during the commit of the change: load the object to see whether it was applied"
+    )
+    told.__cause__ = error
+    return told
+
+
+async def swap_on(usable: psycopg.AsyncConnection[Any], chains: Sequence[Chain]) -> list[Outcome]:
+    """Part of the transaction of the connection, or one of its own. Raises psycopg.Error."""
+    changes = [
+        (number, at, GroupedChange(number, change_of(step.asked.commit.event, state.tabular), context))
+        for number, chain in enumerate(chains, start=1)
+        for at, (step, _, state) in enumerate(chain.changes)
+        for context in (step.asked.commit.granted.context,)
+    ]
+    parameters = _pointers(chains) | recording.parameters([change for *_, change in changes])
+    async with usable.cursor(binary=True) as cursor:
+        await cursor.execute(_SWAP, parameters, prepare=True)
+        row = await cursor.fetchone()
+    assert row is not None  # noqa: S101 a select of values
+    held, unusable, _ = row
+    repeated: dict[int, set[int]] = {}
+    for change in unusable or ():
+        number, at, _ = changes[change - 1]
+        repeated.setdefault(number, set()).add(at)
+    done = frozenset(held or ())
+    return [
+        Swap.DONE if number in done else Repeated(frozenset(repeated[number])) if number in repeated else Swap.LOST
+        for number in range(1, len(chains) + 1)
+    ]
+
+
+def _pointers(chains: Sequence[Chain]) -> dict[str, object]:
+    bases = [chain.base.tabular for chain in chains]
+    tips = [chain.tip for chain in chains]
+    # the epoch under which the callers' rights were found
+    projects = [chain.steps[0].asked.commit.granted.target.namespace.warehouse.project for chain in chains]
+    return {
+        "id": [base.id for base in bases],
+        "base": [base.version for base in bases],
+        "namespace": [base.namespace_id for base in bases],
+        "name": [base.name_key for base in bases],
+        "epoch": [project.authz_epoch for project in projects],
+        "version": [tip.tabular.version for tip in tips],
+        "uuid": [tip.tabular.uuid for tip in tips],
+        "file": [tip.tabular.metadata_location for tip in tips],
+        "content": [tip.document.content for tip in tips],
+        "crc": [tip.document.crc for tip in tips],
+        "length": [tip.document.length for tip in tips],
+    }
+
+
+_SWAP: Final = f"""
+    with pointers as materialized (
+        select * from unnest(%(id)s::uuid[], %(base)s::bigint[], %(namespace)s::uuid[], %(name)s::text[],
+                             %(epoch)s::bigint[], %(version)s::bigint[], %(uuid)s::uuid[], %(file)s::text[],
+                             %(content)s::bytea[], %(crc)s::bigint[], %(length)s::bigint[]) with ordinality
+            as p(id, base, namespace_id, name_key, epoch, version, uuid, file, content, crc, length, g)
+    ),
+    {ASKED},
+    held as materialized (
+        select p.g::int as g from pointers p
+        join tabular t on t.id = p.id and t.version = p.base and t.namespace_id = p.namespace_id
+            and t.name_key = p.name_key and t.deleted_at is null
+        {ACTIVE_IN_EPOCH.format(warehouse="t.warehouse_id", epoch="p.epoch")}
+        where not exists (select 1 from unusable_keys u where u.g = p.g)
+        order by t.id for no key update of t skip locked
+    ),
+    moved as (
+        update tabular t
+        set version = p.version, uuid = p.uuid, metadata_location = p.file, updated_at = now()
+        from pointers p join held using (g) where t.id = p.id
+    ),
+    stored as (
+        update tabular_document d set version = p.version, content = p.content, crc = p.crc, length = p.length
+        from pointers p join held using (g) where d.tabular_id = p.id
+    ),
+    {RECORDED}
+    select (select array_agg(g) from held), (select array_agg(n) from unusable_keys), {ALL_REMEMBERED}
+""".encode()  # noqa: S608 constants
+
+SWAPS: Final[Batches[Chain, Outcome]] = Batches(
+    swap, most=MOST, weigh=lambda chain: len(chain.changes), at_once=AT_ONCE
+)

@@ -1,0 +1,179 @@
+"""Carries out commits to single tables, those that arrive together in groups."""
+
+import asyncio
+from itertools import count
+from typing import Final
+from uuid import UUID
+
+from catalog.models import Tabular
+from catalog.services.commit_writer import bases, file_threads
+from catalog.services.commit_writer.chains import Asked, Chain, build, tell_all
+from catalog.services.commit_writer.locked_attempt import LockedAttempts
+from catalog.services.commit_writer.swaps import SWAPS, Repeated, Swap
+from catalog.services.pointer import Commit, Stored, keep_recent, own_files
+from lakewarden import config
+from lakewarden.errors import CommitStateUnknown, Unavailable
+from lakewarden.hot.batches import Turns
+
+MOST_IN_GROUP: Final = 32
+LARGEST_ASKED: Final = 32 * 1024
+"""Bytes of requirements and updates: what takes longer would hold up the event loop."""
+MOST_ATTEMPTS: Final = 3
+
+_Key = tuple[str, UUID]
+
+
+async def commit(one: Commit) -> Stored | None:
+    """The state that the commit has led to; None for what must go the ordinary way: nothing was done.
+
+    Raises what the ordinary way raises. Called on the event loop, with a row that was read for this request.
+    """
+    if one.granted.target.kind != Tabular.Kind.TABLE or one.size > LARGEST_ASKED:
+        return None
+    return await WRITER.commit(one)
+
+
+class CommitWriter:
+    """Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[UUID, _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._numbers = count()
+        self._keys: dict[_Key, asyncio.Future[Stored | None]] = {}
+        self._locked_attempts = LockedAttempts()
+
+    async def commit(self, one: Commit) -> Stored | None:
+        loop = asyncio.get_running_loop()
+        asked = Asked(one, next(self._numbers), loop.create_future())
+        key = _key(one)
+        if key is not None:
+            if (earlier := self._keys.get(key)) is not None:
+                await asyncio.wait({earlier})
+                return None  # the ordinary way finds what became of it
+            self._keys[key] = asked.outcome
+            asked.outcome.add_done_callback(lambda _: self._keys.pop(key, None))
+        self._put(asked)
+        too_late = loop.call_later(config.current().database.lock_timeout_s, _refuse, asked)
+        try:
+            return await asked.outcome
+        finally:
+            too_late.cancel()
+
+    def _put(self, asked: Asked) -> None:
+        identifier = asked.commit.granted.target.id
+        lane = self._lanes.get(identifier)
+        if lane is not None:
+            lane.put(asked)
+            return
+        lane = self._lanes[identifier] = _Lane(self._locked_attempts)
+        lane.put(asked)
+        task = asyncio.create_task(self._run(identifier, lane))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, identifier: UUID, lane: "_Lane") -> None:
+        try:
+            await lane.run()
+        finally:
+            del self._lanes[identifier]
+
+
+class _Lane:
+    """The commits to one table, group by group."""
+
+    def __init__(self, locked_attempts: LockedAttempts) -> None:
+        self._locked_attempts = locked_attempts
+        self._waiting: Turns[Asked] = Turns()
+        self._last: Stored | None = None
+
+    def put(self, asked: Asked) -> None:
+        self._waiting.put(asked.caller, asked)
+
+    async def run(self) -> None:
+        while self._waiting:
+            group = self._next()
+            try:
+                if group:
+                    await self._carry_out(group)
+            except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
+                tell_all(group, error)
+
+    def _next(self) -> list[Asked]:
+        """Those whose turn it is, as far as they were allowed where the newest of them has found the table."""
+        taken: list[Asked] = []
+        while self._waiting and len(taken) < MOST_IN_GROUP:
+            each = self._waiting.take()
+            if not each.outcome.done():
+                each.has_begun = True
+                taken.append(each)
+        if not taken:
+            return []
+        place = max(taken, key=lambda each: each.number).place
+        tell_all([each for each in taken if each.place != place], None)
+        return [each for each in taken if each.place == place]
+
+    async def _carry_out(self, group: list[Asked]) -> None:
+        known = max(group, key=lambda each: each.number).commit.granted.target
+        base = await self._base(known)
+        for _ in range(MOST_ATTEMPTS if base else 0):
+            assert base is not None  # noqa: S101 for the type
+            chain = await build(base, group)
+            if not chain.changes:
+                chain.tell()
+                return
+            group = [step.asked for step in chain.steps]
+            try:
+                outcome = await SWAPS.do(chain, caller=group[0].caller)
+            except CommitStateUnknown as error:
+                chain.tell_unknown(error)
+                return
+            if outcome is Swap.DONE:
+                self._end(chain)
+                return
+            chain.discard()
+            if outcome is Swap.LOST:
+                chain_of_turn = await self._locked_attempts.carry_out(group, known)
+                if chain_of_turn is not None:
+                    self._end(chain_of_turn)
+                return
+            if not isinstance(outcome, Repeated):
+                break
+            repeated = {id(chain.changes[at][0].asked) for at in outcome.changes}
+            tell_all([each for each in group if id(each) in repeated], None)
+            group = [each for each in group if id(each) not in repeated]
+        tell_all(group, None)
+
+    async def _base(self, known: Tabular) -> Stored | None:
+        """The newest state that this process knows, which is at least as new as the row `known`."""
+        last = self._last
+        if last is not None and last.tabular.version >= known.version and _same_place(last.tabular, known):
+            return last
+        return await bases.newest(known)
+
+    def _end(self, chain: Chain) -> None:
+        if chain.changes:
+            self._last = chain.tip
+            keep_recent(chain.tip)
+        chain.tell()
+        for _, new, state in chain.changes:
+            if new.obsolete:
+                warehouse = state.tabular.namespace.warehouse
+                file_threads.discard(warehouse, own_files(new.obsolete, state.tabular))
+
+
+def _same_place(one: Tabular, other: Tabular) -> bool:
+    return (one.namespace_id, one.name_key) == (other.namespace_id, other.name_key)
+
+
+def _refuse(asked: Asked) -> None:
+    if not asked.has_begun:
+        asked.tell(Unavailable("Other changes of the same object took too long; nothing was changed. Try again"))
+
+
+def _key(one: Commit) -> _Key | None:
+    context = one.granted.context
+    return None if context.idempotency is None else (context.caller.id, context.idempotency.key)
+
+
+WRITER: Final = CommitWriter()
