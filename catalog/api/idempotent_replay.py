@@ -7,8 +7,10 @@ from django.http import HttpResponse
 from catalog import access
 from catalog.api.rendering import render_stored
 from catalog.api.wire_types import namespace_body
+from catalog.models import Tabular
 from catalog.services.pointer import load
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
+from lakewarden.authz.interface import Granted
 from lakewarden.http.repeatable import RepeatableEndpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes, no_content
@@ -29,9 +31,14 @@ class CatalogMutation(RepeatableEndpoint):
         return no_content()
 
 
+def granted_again(request: ApiRequest, earlier: Outcome) -> Granted[Tabular]:
+    """The table or view that was changed; raises its own 404 when it is gone or no longer visible."""
+    return access.tabular_of_id(request.context, UUID(earlier.object_id))
+
+
 def stored_again(request: ApiRequest, earlier: Outcome, *, suffix: bytes) -> HttpResponse:
-    """The table or view that was changed, as it is now; its own 404 when it is gone or no longer visible."""
-    return render_stored(request, load(access.tabular_of_id(request.context, UUID(earlier.object_id))), suffix=suffix)
+    """As it is now; raises as `granted_again`."""
+    return render_stored(request, load(granted_again(request, earlier)), suffix=suffix)
 
 
 def namespace_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:

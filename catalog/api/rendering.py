@@ -8,7 +8,6 @@ from catalog.services.pointer import Stored
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import accepts_gzip, json_bytes, no_content
 
-LOAD_SUFFIX = b',"config":{}}'
 COMMIT_SUFFIX = b"}"
 
 

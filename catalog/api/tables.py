@@ -4,19 +4,21 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api import etags
-from catalog.api.idempotent_replay import CatalogMutation, stored_again
-from catalog.api.rendering import COMMIT_SUFFIX, LOAD_SUFFIX, render_stored, tagged
+from catalog.api.idempotent_replay import CatalogMutation, granted_again, stored_again
+from catalog.api.rendering import COMMIT_SUFFIX, render_stored, tagged
 from catalog.api.wire_types import Identifier, MetricsReport, Register, Rename, asked_details, identifiers_body
 from catalog.documents import unpacked
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
-from catalog.models import Tabular
+from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.services import metrics, tables, tabulars
+from catalog.services.client_access import answer_suffix
 from catalog.services.deletion import drop_tabular
 from catalog.services.deletion.drop import DropOptions
-from catalog.services.pointer import load
+from catalog.services.pointer import Stored, load
 from catalog.services.tables import CommitTable, CreateTable
 from lakewarden.authz.actions import NamespaceAction, TableAction
+from lakewarden.authz.interface import Granted
 from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
@@ -37,11 +39,12 @@ class TablesEndpoint(CatalogMutation):
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
         if body.stage_create:
-            return json_bytes(b'{"metadata":' + tables.stage(granted, body, request.body) + LOAD_SUFFIX)
-        return render_stored(request, tables.create(granted, body, request.body), suffix=LOAD_SUFFIX)
+            location, metadata = tables.stage(granted, body, request.body)
+            return json_bytes(b'{"metadata":' + metadata + answer_suffix(granted, granted.target.warehouse, location))
+        return _loaded(request, granted, tables.create(granted, body, request.body))
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
-        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
+        return _loaded_again(request, earlier)
 
 
 class TableEndpoint(CatalogMutation):
@@ -50,14 +53,15 @@ class TableEndpoint(CatalogMutation):
         if mode not in {"all", "refs"}:
             raise BadRequest(f"Invalid query parameter snapshots={mode!r}: all or refs is expected")
         ref = TabularIdentifier.parse(prefix, namespace, table)
-        stored = load(access.table(request.context, ref, TableAction.GET_METADATA))
+        granted = access.table(request.context, ref, TableAction.GET_METADATA)
+        stored = load(granted)
         if mode == "all":
-            return render_stored(request, stored, suffix=LOAD_SUFFIX)
+            return _loaded(request, granted, stored)
         tag = etags.of(stored.tabular.id, stored.tabular.version, snapshots=mode)
         if etags.matches(request.headers.get("if-none-match"), tag):
             return tagged(no_content(status=304), tag)
-        location = stored.tabular.metadata_location
-        return tagged(json_bytes(unpacked(location, tables.referenced_only(stored)) + LOAD_SUFFIX), tag)
+        body = unpacked(stored.tabular.metadata_location, tables.referenced_only(stored))
+        return tagged(json_bytes(body + _suffix(granted, stored)), tag)
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.GET_METADATA)
@@ -93,10 +97,10 @@ class RegisterTableEndpoint(CatalogMutation):
         replaced = TabularIdentifier(ref, body.name)
         replacing = access.find_table(request.context, replaced, TableAction.DROP) if body.overwrite else None
         stored = tables.register(granted, body.name, body.metadata_location, replacing=replacing)
-        return render_stored(request, stored, suffix=LOAD_SUFFIX)
+        return _loaded(request, granted, stored)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
-        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
+        return _loaded_again(request, earlier)
 
 
 class RenameTableEndpoint(CatalogMutation):
@@ -117,6 +121,19 @@ class TableMetricsEndpoint(Endpoint):
         )
         metrics.keep(granted, report.report_type, request.body)
         return no_content()
+
+
+def _loaded(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> HttpResponse:
+    return render_stored(request, stored, suffix=_suffix(granted, stored))
+
+
+def _loaded_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:
+    granted = granted_again(request, earlier)
+    return _loaded(request, granted, load(granted))
+
+
+def _suffix(granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> bytes:
+    return answer_suffix(granted, stored.tabular.namespace.warehouse, stored.tabular.location)
 
 
 def drop_options(request: ApiRequest) -> DropOptions:

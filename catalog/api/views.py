@@ -4,12 +4,13 @@ from django.http import HttpResponse
 
 from catalog import access
 from catalog.api.idempotent_replay import CatalogMutation, stored_again
-from catalog.api.rendering import LOAD_SUFFIX, render_stored
+from catalog.api.rendering import render_stored
 from catalog.api.tables import drop_options, identifiers
 from catalog.api.wire_types import RegisterView, Rename
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Tabular
 from catalog.services import tabulars, views
+from catalog.services.client_access import NO_CONFIG
 from catalog.services.deletion import drop_tabular
 from catalog.services.pointer import load
 from catalog.services.views import CommitView, CreateView
@@ -31,17 +32,17 @@ class ViewsEndpoint(CatalogMutation):
         body = request.decode(CreateView, may_be_large=True)
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
-        return render_stored(request, views.create(granted, body, request.body), suffix=LOAD_SUFFIX)
+        return render_stored(request, views.create(granted, body, request.body), suffix=NO_CONFIG)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
-        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
+        return stored_again(request, earlier, suffix=NO_CONFIG)
 
 
 class ViewEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         ref = TabularIdentifier.parse(prefix, namespace, view)
         return render_stored(
-            request, load(access.view(request.context, ref, ViewAction.GET_METADATA)), suffix=LOAD_SUFFIX
+            request, load(access.view(request.context, ref, ViewAction.GET_METADATA)), suffix=NO_CONFIG
         )
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
@@ -51,7 +52,7 @@ class ViewEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         body = request.decode(CommitView, may_be_large=True)
         granted = access.view(request.context, TabularIdentifier.parse(prefix, namespace, view), ViewAction.COMMIT)
-        return render_stored(request, views.replace(granted, body), suffix=LOAD_SUFFIX)
+        return render_stored(request, views.replace(granted, body), suffix=NO_CONFIG)
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, view: str) -> HttpResponse:
         options = drop_options(request)
@@ -63,7 +64,7 @@ class ViewEndpoint(CatalogMutation):
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
         if request.method == "DELETE":
             return no_content()
-        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
+        return stored_again(request, earlier, suffix=NO_CONFIG)
 
 
 class RegisterViewEndpoint(CatalogMutation):
@@ -71,10 +72,10 @@ class RegisterViewEndpoint(CatalogMutation):
         body = request.decode(RegisterView)
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_VIEW)
-        return render_stored(request, views.register(granted, body.name, body.metadata_location), suffix=LOAD_SUFFIX)
+        return render_stored(request, views.register(granted, body.name, body.metadata_location), suffix=NO_CONFIG)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
-        return stored_again(request, earlier, suffix=LOAD_SUFFIX)
+        return stored_again(request, earlier, suffix=NO_CONFIG)
 
 
 class RenameViewEndpoint(CatalogMutation):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from threading import Lock
+from typing import NamedTuple
 from uuid import UUID
 
 from cachetools import LRUCache
@@ -11,31 +12,39 @@ from lakewarden import board
 
 CAPACITY_BYTES = 64 * 1024 * 1024
 
-_Kept = tuple[int, Document, Callable[[], bool]]
+
+class Kept(NamedTuple):
+    """A document, and what an answer needs besides.
+
+    `is_missing` says whether the metadata file is gone (None: only the storage's server could), and may hang: never
+    call it on the event loop. `suffix` follows the document (None: it depends on who asks).
+    """
+
+    version: int
+    document: Document
+    is_missing: Callable[[], bool] | None
+    suffix: bytes | None
 
 
 class DocumentCache:
     """Bounded by the bytes of its documents; shared by all threads of a process."""
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
-        self._kept: LRUCache[UUID, _Kept] = LRUCache(capacity, getsizeof=lambda kept: len(kept[1].content))
+        self._kept: LRUCache[UUID, Kept] = LRUCache(capacity, getsizeof=lambda kept: len(kept.document.content))
         self._largest = capacity // 4
         self._lock = Lock()
 
-    def find(self, identifier: UUID, version: int) -> tuple[Document, Callable[[], bool]] | None:
-        """The document of exactly this version, and what says whether its metadata file is gone."""
+    def find(self, identifier: UUID, version: int) -> Kept | None:
+        """What was kept of exactly this version."""
         with self._lock:
             kept = self._kept.get(identifier)
-        return None if kept is None or kept[0] != version else kept[1:]
+        return None if kept is None or kept[0] != version else kept
 
-    def keep(self, identifier: UUID, version: int, document: Document, is_missing: Callable[[], bool]) -> None:
-        """Only what has been committed: a version that was taken back would be given again to something else.
-
-        `is_missing` says whether the metadata file is known to be gone. It may hang: never call it on the event loop.
-        """
-        if len(document.content) <= self._largest:
+    def keep(self, identifier: UUID, kept: Kept) -> None:
+        """Only what has been committed: a version that was taken back would be given again to something else."""
+        if len(kept.document.content) <= self._largest:
             with self._lock:
-                self._kept[identifier] = (version, document, is_missing)
+                self._kept[identifier] = kept
 
 
 DOCUMENT_CACHE = DocumentCache(CAPACITY_BYTES // board.current().processes)

@@ -11,9 +11,11 @@ from uuid import UUID
 from catalog.documents import Document, metadata_of, pack, prefix_length
 from catalog.models import Tabular, occupied_locations
 from catalog.services import limits, locations, metadata_files
+from catalog.services.client_access import suffix_for_all
 from catalog.services.commit_queue import COMMIT_QUEUE
-from catalog.services.document_cache import DOCUMENT_CACHE
+from catalog.services.document_cache import DOCUMENT_CACHE, Kept
 from catalog.services.location_claims import Claim, in_namespace
+from lakewarden import backends
 from lakewarden.authz.actions import TableAction, ViewAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
@@ -212,8 +214,10 @@ def moved(tabular: Tabular, new: NewMetadata) -> Tabular:
 def keep_recent(stored: Stored) -> None:
     """Remember a committed state, for the reads that follow."""
     tabular = stored.tabular
-    is_missing = partial(locations.storage_of(tabular.namespace.warehouse).is_known_missing, tabular.metadata_location)
-    DOCUMENT_CACHE.keep(tabular.id, tabular.version, stored.document, is_missing)
+    profile, is_missing = tabular.namespace.warehouse.profile, None
+    if profile.SEES_MISSING_FILES:
+        is_missing = partial(backends.storage(profile).is_known_missing, tabular.metadata_location)
+    DOCUMENT_CACHE.keep(tabular.id, Kept(tabular.version, stored.document, is_missing, suffix_for_all(tabular)))
 
 
 def _read(known: Tabular, *, lock: bool) -> Stored:

@@ -59,14 +59,14 @@ def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> 
     return tabulars.insert(_creation(namespace, request.name, metadata, identifier=identifier, claim=claim))
 
 
-def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> bytes:
-    """The metadata that `create` would store; only its location is reserved, for the commit that the caller sends.
+def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> tuple[str, bytes]:
+    """The location and metadata that `create` would store; the location is reserved for the commit that comes.
 
     Raises as `create`, and Conflict when the caller has too many of them in the namespace.
     """
     identifier, metadata, claim = _first_metadata(namespace, request, body)
     staged_creations.reserve(namespace, claim, identifier)
-    return metadata.encode()
+    return claim.location, metadata.encode()
 
 
 def _first_metadata(

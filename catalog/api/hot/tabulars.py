@@ -6,7 +6,6 @@ from uuid import UUID
 from catalog.api import etags
 from catalog.api.hot.answers import JSON, length, nothing, request_id
 from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
-from catalog.api.rendering import LOAD_SUFFIX
 from catalog.documents import loaded, spliced
 from catalog.services import hot_queries
 from catalog.services.document_cache import DOCUMENT_CACHE
@@ -45,8 +44,8 @@ async def _document(call: HotCall, identifier: UUID, version: int) -> Answer | N
     kept = DOCUMENT_CACHE.find(identifier, version)
     if kept is None:
         return None
-    document, is_missing = kept
-    if await FILES.is_missing(is_missing):
+    _, document, is_missing, suffix = kept
+    if suffix is None or (is_missing is not None and await FILES.is_missing(is_missing)):
         return None
     if etags.matches(request.headers.get(b"if-none-match", b"").decode("latin-1"), tag):
         return 304, headers, b""
@@ -60,10 +59,10 @@ async def _document(call: HotCall, identifier: UUID, version: int) -> Answer | N
     else:
         build, size = loaded, document.length
     if size < _LARGE:
-        body = build(document, LOAD_SUFFIX)
+        body = build(document, suffix)
     else:
         try:
-            body = await off_loop(lambda: build(document, LOAD_SUFFIX), size=2 * size, caller=call.caller[0])
+            body = await off_loop(lambda: build(document, suffix), size=2 * size, caller=call.caller[0])
         except LakewardenError:
             return None
     return 200, [*headers, length(body)], body

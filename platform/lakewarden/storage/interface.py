@@ -1,7 +1,8 @@
 """The contract of object storage as the catalog needs it: whole small files, never data files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from lakewarden.storage.removal import Found, Removed
@@ -31,8 +32,15 @@ class StorageFull(StorageError):
     """The store has no room left."""
 
 
+class AccessLevel(StrEnum):
+    """What an engine may do with the files of one table."""
+
+    READ = "read"
+    WRITE = "write"
+
+
 class Storage(Protocol):
-    """One warehouse's storage. Locations are absolute URIs with the profile's scheme, without a trailing slash."""
+    """One warehouse's storage. Locations are absolute URIs, in any spelling that its profile knows."""
 
     def write_new(self, location: str, content: bytes) -> None:
         """Write a file that survives a crash once this returns, or leave nothing; FileTaken when one is there."""
@@ -69,6 +77,10 @@ class Storage(Protocol):
 
     def ensure_there(self) -> None:
         """StorageError when the warehouse's place is missing, or is so empty that it may not be the right one."""
+        ...
+
+    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:
+        """The properties with which an engine reaches the files below `location`, and can do no more than `level`."""
         ...
 
     def nearest_folder(self, location: str) -> str:

@@ -3,13 +3,13 @@
 import errno
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from lakewarden.storage import local_removal
-from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
+from lakewarden.storage.interface import AccessLevel, FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
 from lakewarden.storage.local_removal import opened
 from lakewarden.storage.local_uris import SCHEME, local_path
 from lakewarden.storage.removal import Found, Removed
@@ -95,6 +95,9 @@ class LocalStorage:
         with _translated(str(self._base), missing=f"The warehouse's directory {self._base} does not exist"):
             if not any(self._base.iterdir()):
                 raise StorageError(f"The warehouse's directory {self._base} is empty: is it mounted?")
+
+    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:  # noqa: ARG002 as the operating system lets engines
+        return {}
 
     def nearest_folder(self, location: str) -> str:
         path = Path(local_path(location))

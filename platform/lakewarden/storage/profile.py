@@ -23,6 +23,11 @@ class StorageProfile(BaseModel, ABC):
     PLACE_FIELDS: ClassVar[tuple[str, ...]]
     """The fields that say where the files are: once there are any, they are not changed."""
 
+    SEES_MISSING_FILES: ClassVar[bool]
+    """Whether it takes no request to a server to know that a file is gone: `Storage.is_known_missing` tells."""
+    CLIENTS_ARE_TOLD: ClassVar[bool]
+    """Whether engines need properties of `Storage.client_config` to reach the files."""
+
     type: str
 
     @property

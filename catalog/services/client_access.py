@@ -1,0 +1,47 @@
+"""What a load answers besides the metadata: how its caller reaches the files, as far as they may read or write them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from catalog.models import Tabular
+from catalog.services.locations import storage_of
+from lakewarden.authz.actions import TableAction
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import Unavailable
+from lakewarden.storage.interface import AccessLevel, StorageError
+from tenants.models import Warehouse
+
+NO_CONFIG: Final = b',"config":{}}'
+"""Of views, which have no files that engines read, and of storage that engines reach without being told how."""
+
+
+def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str) -> bytes:
+    """What follows the metadata of the table at `location`, for a caller with these privileges on it.
+
+    Raises Unavailable when the storage cannot say.
+    """
+    level = _level(granted)
+    if level is None or not warehouse.profile.CLIENTS_ARE_TOLD:
+        return NO_CONFIG
+    try:
+        return _suffix(storage_of(warehouse).client_config(location, level))
+    except StorageError as error:
+        raise Unavailable(f"The storage gives no access to {location} now: {error}", retry_after_s=5) from error
+
+
+def suffix_for_all(tabular: Tabular) -> bytes | None:
+    """What `answer_suffix` is for every caller; None: it depends on who asks."""
+    is_view = tabular.kind == Tabular.Kind.VIEW
+    return NO_CONFIG if is_view or not tabular.namespace.warehouse.profile.CLIENTS_ARE_TOLD else None
+
+
+def _level(granted: Granted[object]) -> AccessLevel | None:
+    if granted.allows(TableAction.WRITE_DATA):
+        return AccessLevel.WRITE
+    return AccessLevel.READ if granted.allows(TableAction.READ_DATA) else None
+
+
+def _suffix(config: Mapping[str, str]) -> bytes:
+    return b',"config":' + msgspec.json.encode(config) + b"}"

@@ -1,0 +1,141 @@
+"""An object store in memory, as far from a directory as a storage may be: no folders, two spellings, two endpoints.
+
+It stands for those of other machines: whoever asks it whether a file is gone makes a request, and engines must be told
+how to reach it. Its files are those of the process.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from lakewarden.config import StorageConfig
+from lakewarden.storage.interface import AccessLevel, FileMissing, FileTaken, OutOfReach, Storage, StorageError
+from lakewarden.storage.places import is_at_or_in, is_in
+from lakewarden.storage.profile import StorageProfile
+from lakewarden.storage.removal import Found, Removed
+
+SPELLINGS = ("bucket://", "bucketa://")
+VERSIONS = count()
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    content: bytes
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    version: str = field(default_factory=lambda: str(next(VERSIONS)))
+
+
+OBJECTS: dict[str, _Object] = {}
+"""By their locations in the normal form."""
+
+
+def _normal(location: str) -> str:
+    scheme = next((each for each in SPELLINGS if location.startswith(each)), None)
+    if scheme is None:
+        raise StorageError(f"{location!r} is not a bucket:// location")
+    if ".." in location.split("/"):
+        raise StorageError(f"{location!r} contains '..'")
+    return "bucket://" + location.removeprefix(scheme).rstrip("/")
+
+
+class BucketProfile(StorageProfile):
+    LONGEST_NAME: ClassVar = 1024
+    PLACE_FIELDS: ClassVar = ("bucket", "key-prefix")
+    SEES_MISSING_FILES: ClassVar = False
+    CLIENTS_ARE_TOLD: ClassVar = True
+
+    type: Literal["bucket"]
+    bucket: str
+    key_prefix: str = Field("", alias="key-prefix")
+    endpoint: str = "http://one"
+
+    @property
+    def location(self) -> str:
+        """The same by whichever endpoint it is reached."""
+        return f"bucket://{self.bucket}/{self.key_prefix}".rstrip("/")
+
+    def normal(self, location: str) -> str:
+        return _normal(location)
+
+    def ensure_allowed(self, settings: StorageConfig) -> None:
+        pass
+
+    def ensure_credential(self, credential: object) -> None:
+        pass
+
+    def open(self) -> Storage:
+        return BucketStorage(self.location, self.endpoint)
+
+
+class BucketStorage:
+    def __init__(self, base: str, endpoint: str) -> None:
+        self._base, self._endpoint = base, endpoint
+
+    def write_new(self, location: str, content: bytes) -> None:
+        place = self._place(location)
+        if place in OBJECTS:
+            raise FileTaken(f"A file already exists at {location}")
+        OBJECTS[place] = _Object(content)
+
+    def read(self, location: str, *, limit: int) -> bytes:
+        found = OBJECTS.get(self._place(location))
+        if found is None:
+            raise FileMissing(f"No file at {location}")
+        if len(found.content) > limit:
+            raise StorageError(f"The file {location} is larger than {limit} bytes")
+        return found.content
+
+    def delete(self, location: str) -> None:
+        OBJECTS.pop(self._place(location), None)
+
+    def is_known_missing(self, location: str) -> bool:  # noqa: ARG002 only a request would tell
+        return False
+
+    def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
+        below = [OBJECTS[each] for each in self._below(self._place(location))]
+        return not any(since is None or each.at < since for each in below)
+
+    def survey(self, location: str, *, within: str) -> Iterator[Found]:
+        place, kept = self._place(location), self._place(within)
+        if not is_in(place, kept):
+            raise StorageError(f"{location} is not below {within}: it is never deleted")
+        for each in self._below(place):
+            found = OBJECTS[each]
+            yield Found(each.removeprefix(f"{kept}/"), len(found.content), found.version)
+
+    def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:  # noqa: ARG002 nothing waits
+        outcome, kept = Removed(), self._place(within)
+        for each in found:
+            there = OBJECTS.get(f"{kept}/{each.path}")
+            if there is None:
+                outcome.missing.append(each)
+            elif there.version == each.version:
+                del OBJECTS[f"{kept}/{each.path}"]
+                outcome.gone.append(each)
+        return outcome
+
+    def ensure_there(self) -> None:
+        if not self._below(self._base):
+            raise StorageError(f"The bucket at {self._base} is empty")
+
+    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:
+        return {"bucket.endpoint": self._endpoint, "bucket.token": f"{level} {self._place(location)}"}
+
+    def nearest_folder(self, location: str) -> str:
+        return self._place(location)
+
+    def remove_empty(self, location: str, *, inside: str) -> None:
+        """There are no folders."""
+
+    def _place(self, location: str) -> str:
+        place = _normal(location)
+        if not is_at_or_in(place, self._base):
+            raise OutOfReach(f"{location} is outside {self._base}")
+        return place
+
+    def _below(self, place: str) -> list[str]:
+        return sorted(each for each in OBJECTS if is_at_or_in(each, place))
