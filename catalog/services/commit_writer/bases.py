@@ -23,8 +23,7 @@ async def newest(known: Tabular) -> Stored | None:
     """
     kept = DOCUMENT_CACHE.find(known.id, known.version)
     if kept is not None:
-        document, _ = kept
-        return Stored(known, document) if document.length <= LARGEST else None
+        return Stored(known, kept.document) if kept.document.length <= LARGEST else None
     try:
         row = await _BASES.find((known.id,))
     except SILENCE as error:
