@@ -86,7 +86,7 @@ def _environment(target: Target) -> dict[str, str]:
     server = processes.environment_of(target.parts.server) if target.parts.server else {}
     url = server.get("LAKEWARDEN__DATABASE__URL")
     token = target.client.token()
-    if not url or not token or target.warehouse_id is None:
+    if not url or not token or target.warehouse_id is None or target.files is None:
         raise NotServed("the yardstick reads the database of `lakewarden dev`; this is another server")
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     issuer = claims["iss"]
@@ -99,6 +99,7 @@ def _environment(target: Target) -> dict[str, str]:
         "YARDSTICK_JWKS": keys,
         "YARDSTICK_ISSUER": issuer,
         "YARDSTICK_AUDIENCE": audience,
+        "YARDSTICK_LOCATION": f"file://{target.files}/yardstick",
     }
 
 

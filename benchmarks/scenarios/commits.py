@@ -57,7 +57,7 @@ class PropertyCommits:
     name: str
     about: str
     is_contended: bool
-    is_native: bool = False
+    is_native: bool = True
 
     def prepare(self, target: Target) -> None:
         self._target = target

@@ -63,9 +63,10 @@ class CreateNamespace:
 class CreateTable:
     name = "create-table"
     about = "create a table of 14 columns: row, metadata file, event"
-    is_native = False
+    is_native = True
 
     def prepare(self, target: Target) -> None:
+        self._target = target
         self._namespace = target.new_namespace("tables")
         self._schema = json.dumps(schema(SMALL.columns))
         self._numbers = count()
@@ -78,7 +79,13 @@ class CreateTable:
         def fresh() -> str:
             return f"table_{next(self._numbers)}"
 
-        return Creations(build, fresh, lambda _: None, {})
+        self._made: list[str] = []
+        return Creations(build, fresh, self._made.append, {})
 
-    def verdict(self, workload: Workload) -> str | None:  # noqa: ARG002 the status says it all
+    def verdict(self, workload: Workload) -> str | None:  # noqa: ARG002 what was made is known
+        """The last one is there: with its row, its document and what its creator owns of it."""
+        if self._made:
+            columns = self._target.client.load(self._namespace, self._made[-1])["metadata"]["schemas"][0]["fields"]
+            if len(columns) != SMALL.columns:
+                return f"{self._namespace}.{self._made[-1]} has {len(columns)} columns instead of {SMALL.columns}"
         return None

@@ -1,9 +1,11 @@
-//! The look-up of a table by name: prepared once for each of a few connections, which take turns.
+//! The database: statements prepared once for each of a few connections, which take turns.
 
 use std::cell::Cell;
 
 use tokio::task::spawn_local;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, Row, Statement};
+use uuid::Uuid;
 
 use crate::document::Document;
 
@@ -18,10 +20,86 @@ const TABLE: &str = "
     where w.id = $1::text::uuid and w.status = 'active' and n.path_key = $2 and t.name_key = $3
       and t.kind = 'table' and t.deleted_at is null";
 
+const PLACE: &str = "
+    select n.id::text, p.id::text from namespace n
+    join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
+    where w.id = $1::text::uuid and w.status = 'active' and n.path_key = $2 and n.deleted_at is null";
+
+// $1 id, $2 project, $3 actor, $4 request id, $5 what the audit and the event tell
+const RECORDED: &str = "
+    audited as (
+        insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
+                                 request_id, user_agent, details)
+        select now(), $3, '', '{action}', 'table', $1, $2, 'done', $4, '', $5::text::jsonb from changed
+    )
+    insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
+    select now(), gen_random_uuid(), '{action}', $2, 'table', $1, $3, $4, $5::text::jsonb from changed";
+
+const SWAP: &str = "
+    with changed as (
+        update tabular set version = version + 1, metadata_location = $6, updated_at = now()
+        where id = $1::text::uuid and version = $7 and deleted_at is null returning id, version
+    ), stored as (
+        update tabular_document d set version = changed.version, content = $8, crc = $9, length = $10
+        from changed where d.tabular_id = changed.id
+    ), ";
+
+const ADD: &str = "
+    with changed as (
+        insert into tabular (id, warehouse_id, namespace_id, kind, name, name_key, uuid, location, metadata_location,
+                             version, created_at, updated_at)
+        values ($1::text::uuid, $10::text::uuid, $11::text::uuid, 'table', $12, $12, $1::text::uuid, $13, $6, 1,
+                now(), now())
+        on conflict do nothing returning id
+    ), stored as (
+        insert into tabular_document (tabular_id, version, content, crc, length)
+        select id, 1, $7, $8, $9 from changed
+    ), owned as (
+        insert into authz_grant (object_type, object_id, project_id, ancestors, granted_by, principal_id, privilege,
+                                 created_at)
+        select 'table', $1, $2, array[$10, $11], $3, $3, 'ownership', now() from changed
+    ), ";
+
 struct Prepared {
     client: Client,
     load: Statement,
     exists: Statement,
+    base: Statement,
+    place: Statement,
+    swap: Statement,
+    add: Statement,
+}
+
+/// A table's row and document, as a commit starts from them.
+pub struct Base {
+    pub id: String,
+    pub version: i64,
+    pub location: String,
+    pub file: String,
+    pub project: String,
+    pub document: Document,
+}
+
+pub struct Place {
+    pub namespace: String,
+    pub project: String,
+}
+
+/// What a commit and a creation have in common.
+pub struct Change<'a> {
+    pub id: &'a str,
+    pub project: &'a str,
+    pub actor: &'a str,
+    pub file: &'a str,
+    pub document: &'a Document,
+}
+
+pub struct NewTable<'a> {
+    pub warehouse: &'a str,
+    pub place: &'a Place,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub location: &'a str,
 }
 
 pub struct Database {
@@ -51,11 +129,7 @@ impl Database {
             table,
         )
         .await?;
-        Some(Document {
-            content: row.get::<_, &[u8]>(5).to_vec(),
-            crc: row.get::<_, i64>(6) as u32,
-            length: row.get::<_, i64>(7) as u32,
-        })
+        Some(document(&row, 5))
     }
 
     pub async fn exists(&self, warehouse: &str, namespace: &str, table: &str) -> bool {
@@ -69,6 +143,105 @@ impl Database {
         )
         .await
         .is_some()
+    }
+
+    pub async fn base(&self, warehouse: &str, namespace: &str, table: &str) -> Option<Base> {
+        let connection = self.next();
+        let row = one(
+            &connection.client,
+            &connection.base,
+            warehouse,
+            namespace,
+            table,
+        )
+        .await?;
+        Some(Base {
+            id: row.get(0),
+            version: row.get(1),
+            location: row.get(2),
+            file: row.get(3),
+            project: row.get(4),
+            document: document(&row, 5),
+        })
+    }
+
+    pub async fn place(&self, warehouse: &str, namespace: &str) -> Option<Place> {
+        let connection = self.next();
+        let found = connection
+            .client
+            .query_opt(&connection.place, &[&warehouse, &namespace])
+            .await;
+        let row = found.expect("the look-up failed")?;
+        Some(Place {
+            namespace: row.get(0),
+            project: row.get(1),
+        })
+    }
+
+    /// Move the pointer with document, audit and event; false when somebody else was first.
+    pub async fn swap(
+        &self,
+        change: &Change<'_>,
+        version: i64,
+        namespace: &str,
+        name: &str,
+        warehouse: &str,
+    ) -> bool {
+        let connection = self.next();
+        let told = told(change, namespace, name, warehouse, version + 1);
+        let (crc, length) = (
+            i64::from(change.document.crc),
+            i64::from(change.document.length),
+        );
+        let request = Uuid::new_v4().to_string();
+        let parameters: [&(dyn ToSql + Sync); 10] = [
+            &change.id,
+            &change.project,
+            &change.actor,
+            &request,
+            &told,
+            &change.file,
+            &version,
+            &change.document.content,
+            &crc,
+            &length,
+        ];
+        let done = connection
+            .client
+            .execute(&connection.swap, &parameters)
+            .await;
+        done.expect("the commit failed") == 1
+    }
+
+    /// Insert row, document, owner, audit and event; false when the name is taken.
+    pub async fn add(&self, change: &Change<'_>, table: &NewTable<'_>) -> bool {
+        let connection = self.next();
+        let told = told(change, table.namespace, table.name, table.warehouse, 1);
+        let (crc, length) = (
+            i64::from(change.document.crc),
+            i64::from(change.document.length),
+        );
+        let request = Uuid::new_v4().to_string();
+        let parameters: [&(dyn ToSql + Sync); 13] = [
+            &change.id,
+            &change.project,
+            &change.actor,
+            &request,
+            &told,
+            &change.file,
+            &change.document.content,
+            &crc,
+            &length,
+            &table.warehouse,
+            &table.place.namespace,
+            &table.name,
+            &table.location,
+        ];
+        let done = connection
+            .client
+            .execute(&connection.add, &parameters)
+            .await;
+        done.expect("the creation failed") == 1
     }
 
     fn next(&self) -> &Prepared {
@@ -88,11 +261,57 @@ async fn prepared(url: &str) -> Prepared {
         .prepare(&format!("{stamps}, d.content, d.crc, d.length {TABLE}"))
         .await;
     let exists = client.prepare(&format!("{stamps} {TABLE}")).await;
+    let state = "select t.id::text, t.version, t.location, t.metadata_location, p.id::text";
+    let base = client
+        .prepare(&format!("{state}, d.content, d.crc, d.length {TABLE}"))
+        .await;
+    let place = client.prepare(PLACE).await;
+    let types = [Type::TEXT, Type::TEXT, Type::TEXT, Type::TEXT, Type::TEXT];
+    let swap = format!("{SWAP}{}", RECORDED.replace("{action}", "updateTable"));
+    let swap = client.prepare_typed(&swap, &types).await;
+    let add = format!("{ADD}{}", RECORDED.replace("{action}", "createTable"));
+    let more = [
+        Type::TEXT,
+        Type::BYTEA,
+        Type::INT8,
+        Type::INT8,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+    ];
+    let add = client
+        .prepare_typed(&add, &[&types[..], &more[..]].concat())
+        .await;
     Prepared {
         client,
         load: load.expect("the database is not this version's"),
         exists: exists.expect("the database is not this version's"),
+        base: base.expect("the database is not this version's"),
+        place: place.expect("the database is not this version's"),
+        swap: swap.expect("the database is not this version's"),
+        add: add.expect("the database is not this version's"),
     }
+}
+
+fn document(row: &Row, first: usize) -> Document {
+    Document {
+        content: row.get::<_, &[u8]>(first).to_vec(),
+        crc: row.get::<_, i64>(first + 1) as u32,
+        length: row.get::<_, i64>(first + 2) as u32,
+    }
+}
+
+/// What audit and event say of a change, as JSON.
+fn told(change: &Change<'_>, namespace: &str, name: &str, warehouse: &str, version: i64) -> String {
+    serde_json::json!({
+        "name": name,
+        "namespace": [namespace],
+        "warehouse-id": warehouse,
+        "metadata-location": change.file,
+        "version": version,
+    })
+    .to_string()
 }
 
 async fn one(

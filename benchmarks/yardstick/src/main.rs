@@ -1,19 +1,24 @@
 //! The benchmarks' native yardstick: one thread that verifies a token, looks a table up and sends what is stored.
 //!
-//! It reads the catalog's own tables and answers `GET` and `HEAD` of
-//! `/v1/{warehouse id}/namespaces/{namespace}/tables/{table}`. It checks no rights, writes no log and counts nothing:
-//! it is the floor that a complete server is compared with, not a server to use.
+//! It uses the catalog's own tables and files and answers `GET`, `HEAD` and `POST` (a commit of properties) of
+//! `/v1/{warehouse id}/namespaces/{namespace}/tables/{table}`, and `POST` of `…/tables` (a creation). It checks no
+//! rights, writes no log and counts nothing: it is the floor that a complete server is compared with, not a server
+//! to use.
 
 mod document;
+mod files;
 mod lookup;
+mod metadata;
 mod token;
+mod writes;
 
 use std::convert::Infallible;
 use std::env;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,12 +30,15 @@ use tokio::task::{spawn_local, LocalSet};
 use document::Document;
 use lookup::Database;
 use token::Verifier;
+use writes::Turns;
 
 const SUFFIX: &[u8] = b",\"config\":{}}";
 
 struct State {
     database: Database,
     verifier: Verifier,
+    turns: Turns,
+    root: String,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -47,6 +55,8 @@ async fn serve() {
             &variable("YARDSTICK_ISSUER"),
             &variable("YARDSTICK_AUDIENCE"),
         ),
+        turns: Turns::default(),
+        root: variable("YARDSTICK_LOCATION"),
     });
     let listener = TcpListener::bind(("127.0.0.1", 0))
         .await
@@ -77,27 +87,49 @@ fn variable(name: &str) -> String {
         .unwrap_or_else(|_| panic!("{name} is not set: the benchmarks start this program"))
 }
 
-async fn answer<B>(
+async fn answer(
     state: Rc<State>,
-    request: Request<B>,
+    request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    Ok(match respond(&state, &request).await {
+    Ok(match respond(&state, request).await {
         Ok(response) => response,
         Err(status) => plain(status),
     })
 }
 
-async fn respond<B>(
+async fn respond(
     state: &State,
-    request: &Request<B>,
+    request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, StatusCode> {
-    let bearer = header(request, AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-    state
+    let bearer = header(&request, AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    let subject = state
         .verifier
         .verify(bearer.ok_or(StatusCode::UNAUTHORIZED)?)
         .map_err(|_| StatusCode::UNAUTHORIZED)?;
-    let (warehouse, namespace, table) = parts(request.uri().path()).ok_or(StatusCode::NOT_FOUND)?;
-    if request.method() == Method::HEAD {
+    let gzip = header(&request, ACCEPT_ENCODING).is_some_and(|value| value.contains("gzip"));
+    let (head, body) = request.into_parts();
+    let (warehouse, namespace, table) = parts(head.uri.path()).ok_or(StatusCode::NOT_FOUND)?;
+    if head.method == Method::POST {
+        let body = body
+            .collect()
+            .await
+            .map_err(|_| StatusCode::BAD_REQUEST)?
+            .to_bytes();
+        let actor = format!("oidc~{subject}");
+        let document = match table {
+            Some(table) => {
+                let path = (warehouse, namespace, table);
+                writes::commit(&state.database, &state.turns, &actor, path, &body).await?
+            }
+            None => {
+                let path = (warehouse, namespace);
+                writes::create(&state.database, &state.root, &actor, path, &body).await?
+            }
+        };
+        return Ok(load_answer(&document, gzip));
+    }
+    let table = table.ok_or(StatusCode::NOT_FOUND)?;
+    if head.method == Method::HEAD {
         let found = state.database.exists(warehouse, namespace, table).await;
         return if found {
             Ok(plain(StatusCode::NO_CONTENT))
@@ -110,10 +142,7 @@ async fn respond<B>(
         .load(warehouse, namespace, table)
         .await
         .ok_or(StatusCode::NOT_FOUND)?;
-    Ok(load_answer(
-        &document,
-        header(request, ACCEPT_ENCODING).is_some_and(|value| value.contains("gzip")),
-    ))
+    Ok(load_answer(&document, gzip))
 }
 
 fn load_answer(document: &Document, gzip: bool) -> Response<Full<Bytes>> {
@@ -142,12 +171,12 @@ fn header<B>(request: &Request<B>, name: hyper::header::HeaderName) -> Option<&s
         .and_then(|value| value.to_str().ok())
 }
 
-/// Warehouse, namespace and table of a path; the benchmarks' names need no percent-decoding.
-fn parts(path: &str) -> Option<(&str, &str, &str)> {
+/// Warehouse, namespace and perhaps table of a path; the benchmarks' names need no percent-decoding.
+fn parts(path: &str) -> Option<(&str, &str, Option<&str>)> {
     let mut segments = path.strip_prefix("/v1/")?.split('/');
     let warehouse = segments.next()?;
     (segments.next()? == "namespaces").then_some(())?;
     let namespace = segments.next()?;
     (segments.next()? == "tables").then_some(())?;
-    Some((warehouse, namespace, segments.next()?))
+    Some((warehouse, namespace, segments.next()))
 }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Claims {
-    #[allow(dead_code)]
     sub: String,
 }
 
@@ -38,13 +37,13 @@ impl Verifier {
         }
     }
 
-    pub fn verify(&self, token: &str) -> Result<(), Error> {
+    /// The subject.
+    pub fn verify(&self, token: &str) -> Result<String, Error> {
         let header = decode_header(token)?;
         let key = self
             .keys
             .get(&header.kid)
             .ok_or(jsonwebtoken::errors::ErrorKind::InvalidKeyFormat)?;
-        decode::<Claims>(token, key, &self.validation)?;
-        Ok(())
+        Ok(decode::<Claims>(token, key, &self.validation)?.claims.sub)
     }
 }
