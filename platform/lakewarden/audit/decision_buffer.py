@@ -1,8 +1,8 @@
-"""Sums up what was allowed until the recorder's thread writes it, for `http.observation` and the hot routes.
+"""Collects allowed decisions until the recorder's thread writes them, for `http.observation` and the hot routes.
 
-Equal decisions (who, as which role, what, on which object) of one interval are one entry with their number: an engine
-that loads a table a thousand times a second leaves one row a second. What a caller may say at will, as the name of
-their program, does not tell decisions apart: nobody can have a row for each of their requests by it.
+Equal decisions (caller, assumed role, action, object) of one interval become one entry with a count: an engine that
+loads a table a thousand times a second causes one row a second. Values that a caller can choose freely, such as the
+user agent, are not part of the key. Otherwise a caller could cause one row for each request.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ Key = tuple[str, str | None, str, str, str]
 
 @dataclass(slots=True)
 class Group:
-    """Equal decisions, from `at` to `last_at`; `request_id` and `user_agent` are those of the first."""
+    """Equal decisions, from `at` to `last_at`; `request_id` and `user_agent` are those of the first one."""
 
     allowed: Allowed
     request_id: str
@@ -33,9 +33,9 @@ class Group:
 
 
 class Decisions:
-    """What is not written yet, of all threads; bounded in all and for each caller.
+    """The decisions of all threads that are not written yet; bounded in total and for each caller.
 
-    Those that do not fit are counted, for their project and for the caller who had too many.
+    Decisions that do not fit are only counted, by project and by the caller who had too many.
     """
 
     def __init__(self, capacity: int | None = None, of_one_caller: int | None = None) -> None:
@@ -45,7 +45,7 @@ class Decisions:
         self._forget()
 
     def again(self, key: Key) -> bool:
-        """Count one more of a decision that is pending; False when it is not."""
+        """Count a decision again if an equal one is pending; returns False if there is none."""
         with self._lock:
             group = self._groups.get(key)
             if group is None:
@@ -55,7 +55,7 @@ class Decisions:
             return True
 
     def add(self, key: Key, group: Group) -> None:
-        """Keep one that was not pending when it was asked about."""
+        """Keep a decision for which `again` returned False."""
         limits = config.current().audit
         with self._lock:
             known = self._groups.get(key)
@@ -72,20 +72,20 @@ class Decisions:
                 self._of[key[0]] += 1
 
     def take(self) -> tuple[dict[Key, Group], Lost]:
-        """All that is kept, and how many were lost; both are forgotten here."""
+        """Remove and return all decisions, and how many were lost."""
         with self._lock:
             taken = self._groups, self._lost
             self._forget()
         return taken
 
     def give_back(self, groups: dict[Key, Group], lost: Lost) -> None:
-        """What could not be written joins what came meanwhile, as far as there is room."""
+        """Keep what could not be written, as far as there is room next to what arrived meanwhile."""
         self.lose(lost)
         for key, group in groups.items():
             self.add(key, group)
 
     def lose(self, lost: Lost) -> None:
-        """Count what will be in no row."""
+        """Count decisions that will have no row."""
         with self._lock:
             self._lost.update(lost)
 
@@ -99,7 +99,7 @@ DECISIONS = Decisions()
 
 
 def are_recorded() -> bool:
-    """Whether what is allowed is recorded (`audit.decisions`)."""
+    """Whether allowed decisions are recorded (`audit.decisions`)."""
     return config.current().audit.decisions == "all"
 
 

@@ -1,4 +1,4 @@
-"""Writes audit entries in one statement, and cuts what anybody may have sent to what a row can hold."""
+"""Writes audit entries in one statement, and shortens values that clients sent."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MAX_COUNT: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row, as AuditEntry has it."""
+    """The values of one row of AuditEntry."""
 
     at: datetime
     actor: str
@@ -36,7 +36,7 @@ class Entry:
 
 
 def write(entries: Sequence[Entry]) -> None:
-    """Insert them, part of the caller's transaction. Raises django.db.Error."""
+    """Insert the entries in the caller's transaction. Raises django.db.Error."""
     for start in range(0, len(entries), _BATCH):
         rows = [_values(entry) for entry in entries[start : start + _BATCH]]
         execute(_INSERT, [list(column) for column in zip(*rows, strict=True)])
@@ -61,7 +61,7 @@ def _values(entry: Entry) -> tuple[object, ...]:
     )
 
 
-# sorted by time: ids rise with it, as far as one batch goes
+# sorted, so ids rise with time within a batch
 _INSERT = """
     insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome, reason,
                              request_id, user_agent, count, last_at, details)
@@ -82,10 +82,10 @@ AUDITED: Final = """
 
 
 def plain(text: str, most: int = MAX_TEXT) -> str:
-    """The first characters of a text that anybody may have sent, without what the database cannot hold."""
+    """The first `most` characters of a text from a client, without characters that the database refuses."""
     return text[:most].replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 def user_agent_of(header: str) -> str:
-    """At most 256 bytes of it."""
+    """The first 256 bytes of a User-Agent header."""
     return plain(header, MAX_USER_AGENT).encode()[:MAX_USER_AGENT].decode(errors="ignore")

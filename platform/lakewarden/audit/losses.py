@@ -1,4 +1,6 @@
-"""Rows that say how much is in no row: for what came faster than it could be written; for decisions and refusals."""
+"""Audit rows that say how many decisions or refusals have no row, because they arrived faster
+than they were written.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,14 +11,14 @@ from lakewarden.audit.entries import Entry
 from lakewarden.context import SYSTEM
 
 OVERFULL: Final = SYSTEM
-"""Stands for all callers: there was no room for anybody's."""
+"""The caller for losses that are not due to one caller: the buffer was full."""
 
 Lost = Counter[tuple[str | None, str]]
-"""How many were lost, by project and by the caller who had too many."""
+"""How many entries were lost, by project and by the caller who had too many."""
 
 
 def entries(lost: Lost, what: str) -> Iterable[Entry]:
-    """A row for each project and caller of which something was lost."""
+    """One row for each project and caller with losses."""
     for (project_id, actor), number in lost.items():
         whose = what if actor == OVERFULL else f"different {what} of this caller"
         yield Entry(

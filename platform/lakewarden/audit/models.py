@@ -1,18 +1,20 @@
-"""One row for each change, each decision and each refusal: who did what to which object, under which request."""
+"""The audit: one row for each change, decision and refusal, with actor, action, object and request."""
 
 from django.db import models
 from django.utils import timezone
 
 
 class AuditEntry(models.Model):
-    """`outcome` is `done` for a change, `allowed` or `denied` for a decision, `unauthenticated` for bad credentials.
+    """`outcome` is `done` for a change, `allowed` or `denied` for a decision, `unauthenticated` for invalid
+    credentials.
 
-    `lost` says that `count` decisions are in no row. `count` is more than one for equal decisions that were written
-    together, the first `at` and the last `last_at`; request id and user agent are then the first one's. `reason` is
-    the sentence of a refusal.
+    `lost` means that `count` decisions have no row. Equal decisions are written together: `count` is their number, `at`
+    and `last_at` are the times of the first and the last, request id and user agent are those of the first. `reason` is
+    the message of a refusal.
 
-    `project_id` is set only when the object was found in that project: a tenant is shown no other rows. Rows never
-    change. The table is partitioned by day (UTC) of `at`, which is part of its primary key (see `partitions`).
+    `project_id` is set only if the object was found in that project, because it decides which rows a project sees. Rows
+    never change. The table is partitioned by the day (UTC) of `at`, which is part of the primary key (see
+    `partitions`).
     """
 
     class Outcome(models.TextChoices):

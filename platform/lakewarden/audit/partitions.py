@@ -1,7 +1,7 @@
-"""Keeps the audit's table cut by day (UTC): days ahead are made, days past their retention dropped.
+"""Maintains the daily partitions (UTC) of the audit: creates them in advance, drops them after their retention.
 
-Called by the hourly task. A row whose day has no partition falls into the default one, where it is found
-like any other, and is moved once its day is over: nobody who writes waits for that.
+Called by the hourly task. A row whose day has no partition goes to the default partition, where queries find it as
+well. It is moved after its day is over, because moving locks out writers of that day.
 """
 
 import logging
@@ -19,16 +19,18 @@ logger = logging.getLogger(__name__)
 
 AHEAD: Final = 7  # days
 DAY: Final = timedelta(days=1)
-_LOCK: Final = 0x6C6B6175  # advisory lock: of several workers one does it
+_LOCK: Final = 0x6C6B6175  # advisory lock: only one worker at a time changes partitions
 _PREFIX: Final = "audit_entry_"
-_PATIENCE: Final = "1s"  # for a lock: whoever writes meanwhile waits no longer than this
+# longest wait for a table lock: writers queue up behind a waiting lock, so they wait no longer than this
+_PATIENCE: Final = "1s"
 
 
 def provide(now: datetime) -> list[date]:
-    """Make the partitions of today and the days ahead, and of past days in the default one; returns those made.
+    """Create partitions for today and the next days, and for past days with rows in the default one; returns the new
+    ones.
 
-    A day from today on of which rows lie in the default partition gets none until it is over: moving them would keep
-    those who write waiting. A day whose turn was refused by a lock is tried again next time.
+    A day that is not over and has rows in the default partition must wait until it is over. A day for which a lock
+    could not be taken in time is tried again in the next run.
     """
     today = now.astimezone(UTC).date()
     astray = {day for (day,) in fetch(_ASTRAY, [])}
@@ -37,7 +39,7 @@ def provide(now: datetime) -> list[date]:
 
 
 def retire(now: datetime, *, retention_days: int) -> list[date]:
-    """Drop the partitions of days more than `retention_days` before today; returns those dropped.
+    """Drop the partitions of days more than `retention_days` before today; returns the dropped days.
 
     Rows of such days in the default partition are deleted.
     """
@@ -48,7 +50,7 @@ def retire(now: datetime, *, retention_days: int) -> list[date]:
 
 
 def days() -> set[date]:
-    """The days that have a partition."""
+    """The days that have a partition of their own."""
     return {datetime.strptime(name, f"{_PREFIX}%Y%m%d").replace(tzinfo=UTC).date() for (name,) in fetch(_DAYS, [])}
 
 
@@ -56,7 +58,7 @@ def _made(day: date, *, moving: bool) -> bool:
     name, bounds = _name(day), [_midnight(day), _midnight(day + DAY)]
     with _patient(f"made for {day}") as cursor:
         if day in days():
-            return False  # another worker's turn came first
+            return False  # another worker was first
         cursor.execute(f"create table {name} (like audit_entry including defaults)")
         if moving:
             cursor.execute("lock table audit_entry_default in access exclusive mode")
@@ -77,7 +79,7 @@ def _dropped(day: date) -> bool:
 
 @contextmanager
 def _patient(what: str) -> Iterator[CursorWrapper]:
-    """A transaction that gives up early rather than let others wait behind its lock; that is logged, not raised."""
+    """A transaction that gives up early, so writers do not wait behind its lock; that is logged, not raised."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"set local lock_timeout = '{_PATIENCE}'")

@@ -1,4 +1,4 @@
-"""The hourly task of `lakewarden work` that keeps the audit's partitions; `apps` makes it known."""
+"""The hourly task of `lakewarden work` that maintains the audit's partitions; `apps` registers it."""
 
 import logging
 from datetime import UTC, datetime
@@ -15,8 +15,9 @@ logger = logging.getLogger(__name__)
 @app.periodic(cron="7 * * * *")
 @app.task(name="keep_audit_partitions", queue="housekeeping", queueing_lock="keep_audit_partitions", pass_context=False)
 def keep_audit_partitions(timestamp: int) -> int:
-    """Runs each hour (`timestamp`, seconds since 1970); returns how many days past their retention are gone."""
-    close_old_connections()  # a worker's thread has its own, which may have died since the last hour
+    """Runs each hour (`timestamp`, Unix seconds); returns how many days were removed after their retention."""
+    # each thread has its own connection, which may have been closed by the server since the last run
+    close_old_connections()
     now = datetime.fromtimestamp(timestamp, UTC)
     made = partitions.provide(now)
     gone = partitions.retire(now, retention_days=config.current().audit.retention_days)

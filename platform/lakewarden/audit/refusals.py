@@ -1,4 +1,4 @@
-"""Remembers refused requests until the recorder's thread writes them: nobody waits for their refusal to be audited."""
+"""Collects refused requests until the recorder's thread writes them, so no response waits for the audit."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -19,9 +19,9 @@ ANONYMOUS: Final = "anonymous"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """`count` requests that were refused alike, from `at` to `last_at`. Holds nothing secret.
+    """`count` equal refusals, from `at` to `last_at`. Contains nothing secret.
 
-    `asked` is the first one's method and path without its query, `source` the network that it came from.
+    `asked` is the method and path (without query) of the first one, `source` the network that it came from.
     """
 
     outcome: Literal["denied", "unauthenticated"]
@@ -42,9 +42,10 @@ class Refusal:
 
     @property
     def key(self) -> tuple[str | None, ...]:
-        """What equal refusals have in common; without valid credentials that is only where they come from.
+        """What equal refusals have in common; without valid credentials, only the network that they come from.
 
-        The path of a request that is about no object known to us is its caller's to choose: it tells nothing apart.
+        The path of a request that names no existing object is not part of the key, because callers can choose it
+        freely.
         """
         if self.outcome == "unauthenticated":
             return (self.source,)
@@ -58,9 +59,9 @@ class Refusal:
 
 
 class Pending:
-    """What is not written yet, of all threads; bounded in all and for each caller: what does not fit is counted.
+    """The refusals of all threads that are not written yet; bounded in total and for each caller. The rest is counted.
 
-    Denied requests and those without valid credentials have room of their own: neither displaces the other.
+    Denied requests and requests without valid credentials have separate limits, so neither displaces the other.
     """
 
     def __init__(self, capacity: int | None = None, of_one_caller: int | None = None) -> None:
@@ -72,7 +73,7 @@ class Pending:
         self._lost: Lost = Counter()
 
     def add(self, refusal: Refusal) -> None:
-        """Keep one; equal ones become one with their number."""
+        """Keep a refusal; equal ones are counted together."""
         limits = config.current().audit
         with self._lock:
             groups, key = self._groups[refusal.outcome], refusal.key
@@ -85,13 +86,13 @@ class Pending:
                 self._lost[refusal.project_id, refusal.actor] += refusal.count
             else:
                 groups[key] = refusal
-                if refusal.outcome == "denied":  # without credentials nobody knows whose it is
+                if refusal.outcome == "denied":  # without valid credentials the actor is not known
                     self._of[refusal.actor] += 1
 
     def take(self, *, before: datetime | None = None) -> tuple[list[Refusal], Lost]:
-        """What is kept, oldest first, and how many were lost; both are forgotten here.
+        """Remove and return the refusals, oldest first, and how many were lost.
 
-        `before`: only what began then, unless half the room is filled.
+        `before`: only those that began before, unless half of the capacity is in use.
         """
         half = (self._capacity or config.current().audit.groups) // 2
         taken: list[Refusal] = []
@@ -108,13 +109,13 @@ class Pending:
         return sorted(taken, key=lambda refusal: refusal.at), lost
 
     def give_back(self, taken: list[Refusal], lost: Lost) -> None:
-        """What could not be written is kept for the next time, as far as there is room."""
+        """Keep what could not be written for the next time, as far as there is room."""
         self.lose(lost)
         for refusal in taken:
             self.add(refusal)
 
     def lose(self, lost: Lost) -> None:
-        """Count what will be in no row."""
+        """Count refusals that will have no row."""
         with self._lock:
             self._lost.update(lost)
 
@@ -123,15 +124,15 @@ PENDING = Pending()
 
 
 def flush_due() -> None:
-    """As `flush`, but refusals wait until their window is over, so that equal ones are one entry."""
+    """Like `flush`, but refusals wait until their window (`audit.window_s`) is over, so equal ones become one entry."""
     flush(before=datetime.now(UTC) - timedelta(seconds=config.current().audit.window_s))
 
 
 def flush(pending: Pending = PENDING, allowed: Decisions = DECISIONS, *, before: datetime | None = None) -> None:
-    """Write what is pending (see `Pending.take`), refusals and what was allowed, in one transaction.
+    """Write pending refusals (see `Pending.take`) and allowed decisions in one transaction.
 
-    Raises whatever goes wrong. When the database was away all is kept for the next time; what it does not accept is
-    counted as lost.
+    Raises every error. If the database is not reachable, all is kept for the next time; what it refuses is counted as
+    lost, because it would be refused again.
     """
     taken, lost = pending.take(before=before)
     groups, uncounted = allowed.take()

@@ -1,4 +1,4 @@
-"""Reads the audit back, newest first, by pages: `management.audit`."""
+"""Reads the audit, newest first, in pages; for `management.audit`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from lakewarden.paging import Page
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`equal` maps columns to what they must be; `start` is included, `end` is not."""
+    """Filters. `equal` maps columns to values; `start` is inclusive, `end` is exclusive."""
 
     equal: Mapping[str, str] = field(default_factory=dict)
     start: datetime | None = None
@@ -21,9 +21,9 @@ class Wanted:
 
 
 def of_project(project_id: str, wanted: Wanted, page: Page) -> tuple[list[AuditEntry], str | None]:
-    """One page of a project's entries, and the key behind which the next one starts. Raises BadRequest for its key.
+    """A page of a project's entries, and the key of the next page. Raises BadRequest for an invalid key.
 
-    A project that got the id of a deleted one is shown nothing of that one.
+    Entries of an earlier, deleted project with the same id are not shown.
     """
     found = AuditEntry.objects.filter(project_id=project_id)
     made = AuditEntry.objects.filter(
@@ -35,7 +35,7 @@ def of_project(project_id: str, wanted: Wanted, page: Page) -> tuple[list[AuditE
 
 
 def of_server(wanted: Wanted, page: Page, *, only_its_own: bool) -> tuple[list[AuditEntry], str | None]:
-    """As `of_project`, of all projects and of none; `only_its_own`: of none."""
+    """Like `of_project`, for all entries of the server; `only_its_own`: only those that belong to no project."""
     found = AuditEntry.objects.filter(project_id=None) if only_its_own else AuditEntry.objects.all()
     return _page(found, wanted, page)
 
@@ -48,7 +48,7 @@ def _page(found: QuerySet[AuditEntry], wanted: Wanted, page: Page) -> tuple[list
         found = found.filter(at__lt=wanted.end)
     if page.after is not None:
         at, number = _place(page.after)
-        # the first condition, which the second implies, is what days and indexes are chosen by
+        # the second condition implies the first, but PostgreSQL selects partitions and indexes only by the first
         found = found.filter(at__lte=at).filter(Q(at__lt=at) | Q(id__lt=number))
     entries = list(found.order_by("-at", "-id")[: page.limit])
     return page.cut([(entry, f"{entry.at.isoformat()} {entry.id}") for entry in entries])

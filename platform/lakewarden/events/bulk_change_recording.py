@@ -1,4 +1,4 @@
-"""Records many changes at once, as `change_recording` does one: a query names what changed, without reading it."""
+"""Records many changes in one statement, like `change_recording` for one; the rows never leave the database."""
 
 from collections.abc import Mapping
 
@@ -10,10 +10,10 @@ from lakewarden.prepared_statements import fetch
 
 
 def record_rows(changed: str, parameters: Mapping[str, object], *, project_id: str, context: RequestContext) -> int:
-    """Write an audit row and an outbox event for each row of `changed`; returns how many there were.
+    """Write an audit row and an outbox event for each row of the query `changed`; returns how many.
 
-    `changed` is a select of (type, object_type, object_id, data as jsonb) in the order that the events shall have.
-    Raises TransactionManagementError outside a transaction: a change is never half recorded.
+    `changed` selects (type, object_type, object_id, data as jsonb) in the order of the events.
+    Raises TransactionManagementError outside of a transaction, because a change must never be recorded in part.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("Changes were recorded outside their transaction")

@@ -1,4 +1,4 @@
-"""Records a change: its audit row and its outbox event, in the transaction of the change itself."""
+"""Records a change: writes its audit row and its outbox event in the transaction of the change."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ from lakewarden.prepared_statements import execute
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`type` names the event in lowerCamelCase (createTable); `data` holds names and ids, never secrets."""
+    """`type` is the event's name in lowerCamelCase (createTable); `data` has names and ids, never secrets."""
 
     type: str
     object_type: str
@@ -25,9 +25,10 @@ class Change:
 
 
 def record(change: Change, context: RequestContext) -> None:
-    """Write both rows, and the outcome for the caller's idempotency key.
+    """Write both rows, and the outcome for the request's idempotency key.
 
-    Raises TransactionManagementError outside a transaction: a change is never half recorded.
+    Raises TransactionManagementError outside of a transaction, because a change must never be recorded in part, and
+    RepeatedRequest if an earlier request with the same key has made the change.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{change.type} was recorded outside its transaction")

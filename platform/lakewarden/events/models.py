@@ -1,4 +1,4 @@
-"""The outbox: events wait here, in the order of their transactions per object, until a relay has delivered them."""
+"""The outbox: events are stored here until they are delivered; events of one object are in the order of its changes."""
 
 from django.db import models
 
@@ -23,7 +23,7 @@ class OutboxEvent(models.Model):
 
 
 class EventSink(models.Model):
-    """One enabled sink of the events and how far it has come: what it has not had is kept, however old it is."""
+    """An enabled sink of events and its progress: events that it has not received are kept, however old they are."""
 
     name = models.TextField(primary_key=True)
     delivered = models.BigIntegerField(default=0, help_text="The sequence up to which all events were delivered.")

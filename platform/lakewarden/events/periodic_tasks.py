@@ -1,6 +1,6 @@
-"""The task of `lakewarden work` that bounds the outbox by days and by rows; `apps` makes it known.
+"""The task of `lakewarden work` that limits the outbox by days and by rows; `apps` registers it.
 
-An event that an enabled sink (`EventSink`) has not had yet stays, however old it is and however many there are.
+Events that an enabled sink (`EventSink`) has not received yet are kept, whatever their age and number.
 """
 
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="forget_events", queue="housekeeping", queueing_lock="forget_events", pass_context=False)
 def forget_events(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
-    """Runs every ten minutes; returns how many events went."""
+    """Runs every ten minutes; returns how many events were removed."""
     close_old_connections()
     removed = forget_expired(config.current().events)
     if removed:
@@ -27,12 +27,12 @@ def forget_events(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes w
 
 
 def forget_expired(settings: EventsConfig) -> int:
-    """Remove, oldest first, what is too old or too much and was delivered everywhere."""
+    """Remove delivered events, oldest first, that are too old or beyond the largest number; returns how many."""
     limits: dict[str, object] = {"days": settings.retention_days, "rows": settings.max_rows}
     return forget("outbox_event", first="sequence", expired=_EXPIRED, parameters=limits)
 
 
-# sequences have gaps, so that somewhat fewer rows than allowed are kept
+# counted by sequence, which is cheap; sequences have gaps, so a little fewer rows than allowed are kept
 _EXPIRED = """
     (created_at < now() - make_interval(days => %(days)s)
      or sequence <= (select max(sequence) from outbox_event) - %(rows)s::bigint)

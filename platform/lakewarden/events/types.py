@@ -1,6 +1,6 @@
-"""Every event that a change can cause: what it is about and what its `data` holds. The tests hold events against this.
+"""Every type of event, with its objects and the members of its `data`. Tests compare recorded events with this.
 
-The reference page of events is made from it.
+The reference of events is generated from it.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """`objects` are the possible object types; `data` and `sometimes` the members of `data`, always there or not."""
+    """`objects` are the possible object types; `data` are members that are always present, `sometimes` the others."""
 
     meaning: str
     objects: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What became of a request with an `Idempotency-Key`: shared by all replicas, written with the change itself."""
+"""The outcomes of requests with an `Idempotency-Key`, written in the transaction of the change."""
 
 from django.db import models
 

@@ -1,7 +1,7 @@
-"""Remembers the outcome of mutations by `Idempotency-Key`, and finds it for a repeated request.
+"""Stores the outcome of requests with an `Idempotency-Key`, and finds it for a repeated request.
 
-A success is remembered in the transaction of its change: a server that is killed between the change and its answer
-leaves both or none. Of two requests with one key at the same time, the second waits for the first in the database.
+A success is stored in the transaction of its change, so a server that is killed leaves both or none. If two requests
+with the same key run at the same time, the second waits for the first in the database (unique constraint).
 """
 
 import hashlib
@@ -30,7 +30,7 @@ TURN = "1818978660, hashtext(principal_id || key::text)"
 
 
 class RepeatedRequest(Conflict):
-    """The key was used by an earlier request, which has changed what this one would have changed again."""
+    """An earlier request with the same key has made the change; the answer must be repeated from its outcome."""
 
     def __init__(self) -> None:
         super().__init__("A request with this Idempotency-Key has been answered: ask again for its answer")
@@ -38,9 +38,9 @@ class RepeatedRequest(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`object_type` and `object_id` name what was changed; `refusal` is (status, body) of one refused for good.
+    """`object_type` and `object_id` name the changed object; `refusal` is (status, body) of a final refusal.
 
-    `answer` is (status, body) of one that was carried out, where that is kept (the management API).
+    `answer` is (status, body) of a success, where that is stored (only by the management API).
     """
 
     object_type: str
@@ -51,9 +51,10 @@ class Outcome:
 
 
 def parse(value: str, *, project_id: str | None, method: str, path: str, body: bytes) -> IdempotencyKey:
-    """The key of a request; `project_id` is what it says of its project: one path may mean a warehouse in each.
+    """The key of a request. `project_id` is part of its fingerprint, because the same path may name an object in each
+    project.
 
-    Raises BadRequest unless `value` is a UUID in its 36 characters.
+    Raises BadRequest unless `value` is a UUID of 36 characters.
     """
     try:
         key = uuid.UUID(value)
@@ -67,9 +68,9 @@ def parse(value: str, *, project_id: str | None, method: str, path: str, body: b
 
 
 def find(context: RequestContext) -> Outcome | None:
-    """The outcome of an earlier request of the same caller with this key.
+    """The outcome of an earlier request of the same caller with this key; None if there is none.
 
-    Raises BadRequest when the key belongs to another request.
+    Raises BadRequest if the key was used for a different request.
     """
     asked = context.idempotency
     if asked is None:
@@ -85,15 +86,16 @@ def find(context: RequestContext) -> Outcome | None:
 
 
 def remember(context: RequestContext, *, object_type: str, object_id: str, data: dict[str, Any]) -> None:
-    """Part of the transaction of a change; raises RepeatedRequest when an earlier request had the key."""
+    """Store a success in the transaction of the change; raises RepeatedRequest if an earlier request has the key."""
     if context.idempotency is not None:
         _insert(context, object_type=object_type, object_id=object_id, data=data)
 
 
 def remember_refusal(context: RequestContext, *, status: int, body: bytes) -> None:
-    """Remember a refusal of a request that was authorized, while the caller's budget of the hour lasts.
+    """Store the refusal of a request that was authorized, within the caller's hourly budget.
 
-    Raises RepeatedRequest when an earlier request had the key.
+    A repeated request without the right must be refused by its current rights, not by an old outcome. Raises
+    RepeatedRequest if an earlier request has the key.
     """
     if not context.trail.allowed or context.trail.refused:
         return
@@ -103,9 +105,9 @@ def remember_refusal(context: RequestContext, *, status: int, body: bytes) -> No
 
 
 def remember_answer(context: RequestContext, *, status: int, body: bytes) -> None:
-    """Keep what a change was answered with; a request that changed nothing has no row, and needs none.
+    """Store the answer to a change; a request that changed nothing has no row and can simply run again.
 
-    An answer larger than `idempotency.max_answer_bytes` is not kept.
+    An answer larger than `idempotency.max_answer_bytes` is not stored.
     """
     asked = context.idempotency
     if asked is not None and len(body) <= config.current().idempotency.max_answer_bytes:
@@ -130,9 +132,9 @@ def _insert(
     refusal_status: int | None = None,
     refusal_body: str = "",
 ) -> None:
-    """A key of this very attempt is written over: of several changes in one request the last is its outcome."""
+    """Insert the outcome; one of the same attempt is replaced: of several changes in a request, the last one counts."""
     asked = context.idempotency
-    assert asked is not None  # noqa: S101 both callers have looked
+    assert asked is not None  # noqa: S101 both callers have checked
     values = [context.caller.id, asked.key, asked.fingerprint, asked.attempt, object_type, object_id]
     written = fetch(
         _INSERT, [*values, Jsonb(data or {}), refusal_status, refusal_body, timezone.now() - FORGOTTEN_AFTER]

@@ -1,1 +1,1 @@
-"""Sessions of the database: how they are opened, and what bounds every wait in them."""
+"""Opens connections to PostgreSQL and limits every wait on them."""

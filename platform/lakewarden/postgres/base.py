@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend with bounded sessions (settings name this package as the engine)."""
+"""Django's PostgreSQL backend with `Bounded` connections; settings.py names this package as the engine."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ from lakewarden.postgres.bounded import Bounded, begin
 
 class DatabaseWrapper(base.DatabaseWrapper):
     has_sent_commit = False
-    """Whether a transaction was committed, or may have been, since `lakewarden.database.begin_request`."""
+    """Whether a commit was sent since `lakewarden.database.begin_request`: then a failed
+    request must not be repeated.
+    """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Bounded:
         connection = Bounded.connect(**conn_params, autocommit=True)

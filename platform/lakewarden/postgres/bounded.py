@@ -1,7 +1,7 @@
-"""Connections on which every wait for an answer ends.
+"""Connections on which every wait for an answer has a limit.
 
-PostgreSQL's own time-outs end a slow statement. Nothing of its side ends our wait for one that is frozen, or that is
-behind a network that has fallen silent.
+PostgreSQL's own time-outs end a slow statement. They do not help if the server is frozen or the network drops packets:
+then only the client can end the wait.
 """
 
 import secrets
@@ -20,11 +20,11 @@ _INTERVAL_S = 0.1
 
 
 class Silent(psycopg.OperationalError):
-    """The database did not answer in time, and was hung up on: what it has done is not known."""
+    """The database did not answer in time and the connection was closed: the outcome of the statement is not known."""
 
 
 SILENCE: Final = (Silent, errors.ConnectionTimeout)
-"""Who asks again at once waits as long again."""
+"""Errors after which an immediate retry would only wait as long again."""
 
 
 class _Named(Protocol):
@@ -32,12 +32,16 @@ class _Named(Protocol):
 
 
 def _name_statements_uniquely(connection: _Named) -> None:
-    """Behind a pooler that lends out one session to many, a name is then unknown, never another's statement."""
+    """Give prepared statements random names.
+
+    Behind a pooler, connections of several processes may share a session. With the driver's names (a counter), one of
+    them could execute another one's statement; with these, it fails because the name does not exist.
+    """
     connection._prepared._prepared_idx = secrets.randbits(60)  # noqa: SLF001 the driver has no public name for it
 
 
 class Bounded(psycopg.Connection[TupleRow]):
-    """`patience_s` bounds each wait; None is without a limit."""
+    """`patience_s` limits each wait, in seconds; None: no limit."""
 
     patience_s: float | None = None
 
@@ -55,7 +59,7 @@ class Bounded(psycopg.Connection[TupleRow]):
 
 
 class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
-    """As `Bounded`, for an event loop."""
+    """Like `Bounded`, for asyncio."""
 
     patience_s: float | None = None
 
@@ -78,7 +82,10 @@ class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
 
 
 def begin(connection: Bounded, limits: Limits) -> None:
-    """Give a new connection, in autocommit mode, its limits. One round trip; it asks for no start-up parameter."""
+    """Set the limits of a new connection in autocommit mode, in one round trip.
+
+    They are not sent as start-up parameters, which poolers such as pgbouncer refuse.
+    """
     connection.patience_s = limits.answer_s
     connection.execute(_SET, _values(limits), prepare=False)
 
@@ -98,7 +105,7 @@ def _hung_up(pgconn: PGconn, patience_s: float | None) -> Silent:
     return Silent(f"The database has not answered for {patience_s:g} s")
 
 
-# some are of newer servers only
+# the condition leaves out parameters that older servers do not have
 _SET = """
     select set_config(name, value, false) from unnest(%s::text[], %s::text[]) as wanted (name, value)
     where current_setting(name, true) is not null

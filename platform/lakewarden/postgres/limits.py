@@ -1,4 +1,4 @@
-"""How long a session of this process may wait for what; chosen once, by the command, before the first is opened."""
+"""The time limits of this process's database sessions; the command chooses them once, before it opens a connection."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -7,12 +7,14 @@ from lakewarden import config
 from lakewarden.config import SessionTimeouts
 
 ANSWER_GRACE_S = 3.0
-"""The database ends a statement itself: only one that is frozen, or cut off in silence, is still quiet after this."""
+"""Added to the statement time-out, so the database normally ends a statement first and the
+client only as a fallback.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All in seconds; None is without a limit."""
+    """All in seconds; None: no limit."""
 
     lock_s: float | None
     statement_s: float | None
@@ -30,15 +32,15 @@ class Limits:
 
     @property
     def answer_s(self) -> float | None:
-        """How long we wait for an answer before we hang up ourselves."""
+        """How long the client waits for an answer before it closes the connection."""
         return None if self.statement_s is None else self.statement_s + ANSWER_GRACE_S
 
     def at_most(self, statement_s: float) -> Self:
-        """These, with a shorter time for a statement."""
+        """The same limits with a statement time-out of at most `statement_s`."""
         return replace(self, statement_s=min(statement_s, self.statement_s or statement_s))
 
     def parameters(self) -> dict[str, str]:
-        """PostgreSQL's names and values; one that the server does not know is left out there."""
+        """PostgreSQL's names and values; names that the server does not know are left out when they are set."""
         database = config.current().database
         named = {
             "lock_timeout": self.lock_s,
@@ -47,7 +49,8 @@ class Limits:
             "transaction_timeout": self.transaction_s,
         }
         return {name: str(round((seconds or 0) * 1000)) for name, seconds in named.items()} | {
-            # the server's side: a server machine that is gone does not keep a session for hours
+            # for the server's side: without them, a session of a machine that has vanished would hold its locks for
+            # hours
             "tcp_keepalives_idle": str(database.keepalive_idle_s),
             "tcp_keepalives_interval": str(database.keepalive_interval_s),
             "tcp_keepalives_count": str(database.keepalive_count),
@@ -55,13 +58,13 @@ class Limits:
 
 
 UNLIMITED = Limits(None, None, None, None)
-"""For migrations: they take the time that they take."""
+"""For migrations, whose duration cannot be predicted."""
 
 _chosen: list[Limits] = []
 
 
 def choose(limits: Limits) -> None:
-    """Say what the sessions of this process are for; without it they are for requests."""
+    """Set the limits of this process's sessions; without this call they are those of requests."""
     _chosen[:] = [limits]
 
 
@@ -70,7 +73,7 @@ def current() -> Limits:
 
 
 def of_work() -> Limits:
-    """For a worker: whole warehouses take longer than a caller would wait."""
+    """The limits of workers: work on whole warehouses takes longer than a request may."""
     return Limits.of(config.current().worker)
 
 

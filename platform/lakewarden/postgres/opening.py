@@ -1,4 +1,4 @@
-"""Opens connections: one address, one set of network time-outs and one set of limits for all that this process has."""
+"""Opens connections with the configured address, network time-outs and limits."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from lakewarden.postgres.limits import Limits
 
 
 def network(settings: DatabaseConfig) -> dict[str, Any]:
-    """What libpq needs to notice a peer that is gone."""
+    """The parameters by which libpq notices that the other side has vanished."""
     return {
         "connect_timeout": settings.connect_timeout_s,
         "keepalives_idle": settings.keepalive_idle_s,
@@ -22,7 +22,7 @@ def network(settings: DatabaseConfig) -> dict[str, Any]:
 
 
 def open_one(settings: DatabaseConfig, limits: Limits, *, name: str) -> Bounded:
-    """A connection in autocommit mode, `name` being what the database shows of it. Raises psycopg.Error."""
+    """Open a connection in autocommit mode; `name` is its application_name. Raises psycopg.Error."""
     connection = Bounded.connect(**_parameters(settings, name), autocommit=True)
     try:
         begin(connection, limits)
@@ -33,14 +33,14 @@ def open_one(settings: DatabaseConfig, limits: Limits, *, name: str) -> Bounded:
 
 
 def open_plain(settings: DatabaseConfig) -> Bounded:
-    """A connection that sets nothing for itself: a pooler would hand it on."""
+    """Open a connection without setting parameters: a pooler could pass the session with them to another client."""
     connection = Bounded.connect(**_parameters(settings, "lakewarden"), autocommit=True)
     connection.patience_s = float(settings.connect_timeout_s)
     return connection
 
 
 def accepts_connections(settings: DatabaseConfig) -> bool:
-    """Whether a database server answers at the address and is not starting or stopping; asks without a password."""
+    """Whether a database server answers at the address and is not starting or stopping; needs no password."""
     return PGconn.ping(make_conninfo(**_parameters(settings, "lakewarden")).encode()) == Ping.OK
 
 

@@ -1,6 +1,6 @@
-"""Recognizes a pooler that lends a session of the database to a new client for each transaction.
+"""Detects a pooler that assigns a session of the database to another client for each transaction.
 
-Behind one, a setting, an advisory lock, LISTEN or a prepared statement is another client's a moment later.
+Behind such a pooler, a client's settings, advisory locks, LISTEN and prepared statements end up with other clients.
 """
 
 from contextlib import closing
@@ -25,21 +25,21 @@ REMEDY: Final = (
 
 
 def lends_by_transaction(settings: DatabaseConfig) -> bool:
-    """Whether two connections share sessions of the database. Raises psycopg.Error when it cannot be asked."""
+    """Whether two connections share sessions of the database. Raises psycopg.Error if the database does not answer."""
     with closing(open_plain(settings)) as first, closing(open_plain(settings)) as second:
         try:
             return any(_share(first, second) for _ in range(ROUNDS))
         except ProtocolViolation:
-            return True  # statement pooling: it knows no transactions
+            return True  # the pooler refuses transactions: it assigns sessions by statement
 
 
 def is_pooled(connection: Bounded) -> bool:
-    """Whether there is a pooler at all: it answers for sessions of the database that have other numbers."""
+    """Whether there is any pooler: the process id that it reports differs from that of the database's session."""
     return connection.info.backend_pid != _session_of(connection)
 
 
 def _share(first: Bounded, second: Bounded) -> bool:
-    """While the second is inside a transaction, the first must have the session that it had before."""
+    """Whether the first connection changes its session while the second is in a transaction."""
     before = _session_of(first)
     with second.transaction(force_rollback=True):
         return _session_of(second) == before or _session_of(first) != before

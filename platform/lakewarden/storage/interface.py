@@ -1,4 +1,4 @@
-"""The contract of object storage as the catalog needs it: whole small files, never data files."""
+"""The interface of storage, as the catalog needs it: whole small files, never data files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -9,27 +9,27 @@ from lakewarden.storage.removal import Found, Removed
 
 
 class StorageError(Exception):
-    """The store refused or failed; the message is one sentence for a person."""
+    """The storage refused or failed; the message is a sentence that may be shown to users."""
 
 
 class OutOfReach(StorageError):
-    """The location lies outside the profile's base, by its text or through a link."""
+    """The location lies outside of the profile's base, as written or through a link."""
 
 
 class FileMissing(StorageError):
-    """No file lies at the location."""
+    """There is no file at the location."""
 
 
 class FileTaken(StorageError):
-    """A file lies at the location already."""
+    """There is a file at the location already."""
 
 
 class StorageBusy(StorageError):
-    """The store does not answer those who ask it already."""
+    """Too many calls are waiting for the storage to answer."""
 
 
 class StorageFull(StorageError):
-    """The store has no room left."""
+    """The storage has no space left."""
 
 
 class AccessLevel(StrEnum):

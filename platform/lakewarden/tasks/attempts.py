@@ -1,4 +1,4 @@
-"""What a worker tells about a task while it runs it: that it lives, how far it is, and how the attempt ended."""
+"""Records the run of a task by a worker: heartbeats, progress, and how the attempt ended."""
 
 import logging
 from collections.abc import Iterator
@@ -26,15 +26,15 @@ MOST_ATTEMPTS = 16
 
 
 class GivenUp(Exception):
-    """The last attempt that the queue's settings allow has failed."""
+    """The last attempt that the queue's settings allow failed."""
 
 
 class Stopped(Exception):
-    """Somebody asked for the task to stop: whatever runs it ends here."""
+    """A request asked for the task to stop: its code ends here."""
 
 
 class Postponed(Exception):
-    """It is too early: the task is run again at `at`, and this attempt counts as none that failed."""
+    """The task cannot be done yet: it runs again at `at`, and this attempt does not count as failed."""
 
     def __init__(self, message: str, at: datetime) -> None:
         super().__init__(message)
@@ -42,14 +42,15 @@ class Postponed(Exception):
 
 
 class Superseded(Exception):
-    """The worker was silent for so long that another has the job, or has begun the task anew: this run leaves no trace.
+    """The worker was silent for so long that another one has the job or has started the task again.
 
-    Should the worker hold the job all the same, the job is not ended but run again: a job never ends before its task.
+    This run must not record anything more. If the worker still holds the job, the job is queued again rather than
+    finished: a job must never end before its task.
     """
 
 
 class Retries(BaseRetryStrategy):
-    """A failed attempt is repeated after 2, 4, 8 … seconds, unless it was the last; a superseded one never failed."""
+    """Repeats a failed attempt after 2, 4, 8 … seconds, unless it was the last; a superseded one is always repeated."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if isinstance(exception, Superseded):
@@ -60,16 +61,16 @@ class Retries(BaseRetryStrategy):
 
 
 class Attempt:
-    """One run of a task; `details` are what is told of it, as JSON."""
+    """One run of a task; `details` is JSON that the management API shows."""
 
     def __init__(self, task_id: UUID, number: int | None) -> None:
         self.task_id = task_id
-        self.number = number  # None: nobody keeps a record of the task
+        self.number = number  # None: the task has no record
         self.details: dict[str, Any] = {}
         self.message = ""
 
     def heartbeat(self, *, progress: float = 0.0) -> None:
-        """Say that it lives. Raises Stopped when it shall end, Superseded when another attempt has begun."""
+        """Record that the run is alive. Raises Stopped if it must end, Superseded if another attempt has started."""
         if self.number is None:
             return
         parameters = {"id": self.task_id, "number": self.number, "progress": progress, "details": Jsonb(self.details)}
@@ -82,13 +83,14 @@ class Attempt:
 
 @contextmanager
 def attempt(task_id: str | None) -> Iterator[Attempt]:
-    """Keep the record of one run of the task's function, which goes inside; None: there is none to be kept.
+    """Record one run of the task's code, which is the body of the `with`; None: the task has no record.
 
-    Raises what the function raises, GivenUp after the last attempt, Superseded when it is another attempt's by now,
-    JobAborted when it was stopped on request, or was over before (its worker had died when it was done): the function
-    is not run. What follows the block is also reached when the function has raised Postponed.
+    Raises what the body raises, GivenUp after the last attempt, Superseded if another attempt has started, JobAborted
+    if the task was stopped on request or had ended before (its worker died at the very end): then the body does not
+    run. Code after the `with` also runs if the body raised Postponed.
     """
-    close_old_connections()  # a worker's thread has its own, which may have died since its last job
+    # each thread has its own connection, which may have been closed by the server since the last job
+    close_old_connections()
     run = _begin(UUID(task_id)) if task_id else Attempt(UUID(int=0), None)
     try:
         yield run
@@ -109,7 +111,7 @@ def attempt(task_id: str | None) -> Iterator[Attempt]:
                 raise Superseded from None
             records.defer_again(run.task_id, at=later.at)
         return
-    except Exception as error:  # every failure is written down, and raised again
+    except Exception as error:  # every failure is recorded, and raised again
         reason = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_MESSAGE]
         wants_stop, is_last = _standing(run)
         if wants_stop:
@@ -127,7 +129,9 @@ def attempt(task_id: str | None) -> Iterator[Attempt]:
 def _begin(task_id: UUID) -> Attempt:
     hold = holding.current()
     with transaction.atomic():
-        # the task first, as everywhere: who is given the job after this look waits here, and begins after this attempt
+        # The task is locked before its job, as everywhere. A worker that is given the job after the check below waits
+        # for
+        # this lock, so its attempt begins after this one.
         fetch("select 1 from task where id = %s for update", [task_id])
         if hold is not None and not hold.is_valid():
             raise Superseded
@@ -140,7 +144,7 @@ def _begin(task_id: UUID) -> Attempt:
 
 
 def _standing(run: Attempt) -> tuple[bool, bool]:
-    """Whether it was asked to stop, and whether no attempt is left."""
+    """Whether a request asked the task to stop, and whether this was its last attempt."""
     rows = fetch(_STANDING, [run.task_id])
     if not rows:
         return False, False
@@ -152,7 +156,7 @@ def _standing(run: Attempt) -> tuple[bool, bool]:
 
 
 def end_stopped(run: Attempt, reason: str | None = None) -> None:
-    """It ends as cancelled when that was asked for, else it waits for another run."""
+    """End the attempt of a stopped task: the task is cancelled if that was requested, else it runs again later."""
     with transaction.atomic():
         rows = fetch("select cancel_requested, queue_name from task where id = %s for update", [run.task_id])
         is_over = bool(rows and rows[0][0])
@@ -164,7 +168,9 @@ def end_stopped(run: Attempt, reason: str | None = None) -> None:
 
 
 def end(run: Attempt, status: str, message: str | None, *, outcome: str | None, progress: float | None = None) -> bool:
-    """Whether there was something to end: not when the task is another attempt's by now."""
+    """Record the end of an attempt, and of the task if `outcome` is given; False if another
+    attempt has started since.
+    """
     parameters = {"details": Jsonb(run.details) if run.details else None, "message": message, "progress": progress}
     return bool(
         fetch(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **parameters})

@@ -1,4 +1,4 @@
-"""The log of finished tasks is kept for a while: a task of each project, once a day, removes what has had its time."""
+"""Removes finished tasks after their retention time: one task for each project, once a day."""
 
 import logging
 
@@ -19,7 +19,7 @@ BATCH = 10_000
 @app.periodic(cron="41 2 * * *")
 @app.task(name="plan_task_log_cleanup", queue="housekeeping", queueing_lock="plan_task_log_cleanup", pass_context=False)
 def plan_task_log_cleanup(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
-    """Runs each night; queues the cleanup of each project that has something to remove; returns of how many."""
+    """Runs each night; queues the cleanup of each project that has something to remove; returns how many."""
     close_old_connections()
     default = QUEUES[CLEANUP].settings["retention-days"].default
     due = fetch(_DUE, {"queue": CLEANUP, "default": default})
@@ -30,16 +30,16 @@ def plan_task_log_cleanup(timestamp: int) -> int:  # noqa: ARG001 the scheduler 
 
 
 def request(project_id: str) -> None:
-    """Queue the cleanup of one project, part of the caller's transaction."""
+    """Queue the cleanup of one project, in the caller's transaction."""
     lock = f"{CLEANUP}:{project_id}"
     records.add(task_log_cleanup, {}, scope=Scope(project_id), entity=Entity("project", project_id), lock=lock)
 
 
 @app.task(name="task_log_cleanup", queue=CLEANUP, retry=Retries())
 def task_log_cleanup(task_id: str) -> int:
-    """Remove the project's tasks that succeeded or were cancelled longer ago than its setting `retention-days`.
+    """Remove tasks that succeeded or were cancelled longer ago than the project's setting `retention-days`.
 
-    Failed ones stay until somebody runs them again or cancels them: what they had to do is still to be done.
+    Returns how many. Failed tasks stay until they are run again or cancelled, because their work is not done.
     """
     removed = 0
     with attempt(task_id) as run:
@@ -72,7 +72,7 @@ _FORGET = """
     )
     returning 1
 """
-# what is left of a run that was stopped: its task has another job, or is over
+# jobs of stopped runs, whose task has another job now or has ended
 _FORGET_JOBS = """
     delete from procrastinate_jobs j
     where j.status = 'aborted' and not exists (select 1 from task t where t.job_id = j.id and t.outcome is null)

@@ -1,4 +1,4 @@
-"""Stops, cancels and re-schedules tasks, for the management API."""
+"""Stops, cancels and reschedules tasks, for the management API."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`at` is of RUN_AT alone."""
+    """`at` is only used with RUN_AT."""
 
     verb: Verb
     at: datetime | None = None
@@ -53,12 +53,12 @@ class _OnCancel:
 
 
 def control(scope: Scope, task_ids: Sequence[str], action: Action, *, context: RequestContext) -> None:
-    """Do it to all of the tasks, or to none.
+    """Apply the action to all of the tasks, or to none.
 
-    What holds already is done: cancelling what is cancelled, stopping what does not run, running now what runs.
-    A stopped task is run again a minute later; a cancelled one never. Raises BadRequest for more than 100 ids or a
-    time more than a year ahead, NoSuchTask for an id that is not of the scope, Conflict for a task that is over, or
-    stands where the action makes no sense.
+    Idempotent: cancelling a cancelled task, stopping one that does not run and running one that runs change nothing.
+    A stopped task runs again a minute later; a cancelled one never does. Raises BadRequest for more than 100 ids or a
+    time more than a year ahead, NoSuchTask for an id outside of the scope, Conflict for a task that has ended or whose
+    status does not allow the action.
     """
     _check(task_ids, action)
     with changing():
@@ -75,10 +75,10 @@ def control(scope: Scope, task_ids: Sequence[str], action: Action, *, context: R
 
 
 def on_cancel(queue_name: str, *, hold: Callable[[Scope], None], undo: Callable[[UUID, RequestContext], None]) -> None:
-    """Have `undo` called for each task of the queue that is cancelled, in that transaction; other queues undo nothing.
+    """Register what cancelling a task of the queue must undo; `undo` is called for each task, in the same transaction.
 
-    `hold` takes the locks that come before the task's. What they raise refuses the whole request. A task that runs
-    meanwhile finds out by itself that it was cancelled (`Attempt.heartbeat`).
+    `hold` takes the locks that come before the task's in the order of locks. If one of them raises, the whole request
+    is refused. A task that is running learns by `Attempt.heartbeat` that it was cancelled.
     """
     _CANCEL[queue_name] = _OnCancel(hold, undo)
 
@@ -91,7 +91,7 @@ def _check(task_ids: Sequence[str], action: Action) -> None:
 
 
 def _locked(scope: Scope, task_ids: Sequence[str], verb: Verb) -> list[_Known]:
-    """The tasks with their rows and jobs locked, in the order of their ids."""
+    """Lock the tasks and then their jobs, in the order of their ids, and return them."""
     keys: dict[UUID, str] = {}
     for task_id in task_ids:
         try:
@@ -108,7 +108,7 @@ def _locked(scope: Scope, task_ids: Sequence[str], verb: Verb) -> list[_Known]:
         if key not in found:
             raise NoSuchTask(f"Task does not exist: {task_id}")
     fetch(_LOCK_JOBS, [list(keys)])
-    # a new statement sees what others had done to them before we had the locks
+    # read by a new statement: the one that locked does not see what others changed while it waited
     return [_Known(key, job, Status(status), *rest) for key, job, status, *rest in fetch(_STANDING, [list(keys)])]
 
 
@@ -149,7 +149,7 @@ def _run_at(known: _Known, at: datetime | None) -> bool:
         execute("update procrastinate_jobs set scheduled_at = %s where id = %s", [at, known.job_id])
         execute("update task set scheduled_for = %s, updated_at = now() where id = %s", [at, known.id])
     else:
-        # a failed one: a new job has all its attempts again
+        # a failed task gets a new job, which has all its attempts again
         execute(_FORGET_JOB, [known.job_id])
         records.defer_again(known.id, at=at)
     return True

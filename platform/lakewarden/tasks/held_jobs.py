@@ -1,7 +1,7 @@
-"""The queue as a worker sees it: what the worker does not hold any more, it does not end; and it outlasts the database.
+"""The worker's job manager: it ends only jobs that the worker still holds, and survives interruptions of the database.
 
-A worker that was silent for too long (a paused machine) has lost its jobs to another. When it goes on, and is through
-with one, the job is the other's: without this, it would be taken from under it, or be run once more beside it.
+A worker that was silent for too long (a paused machine) has lost its jobs to another worker. procrastinate does not
+check that: when the first worker goes on, it would finish the job of the other one, or queue it a second time.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ T = TypeVar("T")
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 END_WITHIN_S: Final = 20.0
-"""How long the end of a job is tried to be written; after that the job is given back, and run once more."""
+"""For how long to try to record the end of a job; after that it is given back to the queue and runs once more."""
 
 
 class HeldJobs(JobManager):
-    """The queue of one worker; what it holds it knows by the job's id and `attempts` (see `holding.Hold`).
+    """The job manager of one worker; it identifies a held job by id and `attempts` (see `holding.Hold`).
 
-    `answered_at` (monotonic) is when the database was last there.
+    `answered_at` (monotonic seconds) is when the database last answered.
     """
 
     def __init__(
@@ -49,10 +49,12 @@ class HeldJobs(JobManager):
         self._has_lost_some = False
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        """As the library's; None when the database is away: it is asked again soon."""
+        """Like the library's; None if the database is not reachable: the worker asks again soon."""
         try:
             if self._has_lost_some:
-                # one that we were given without hearing of it is nobody's, as long as we live
+                # a job may have been assigned to this worker although the answer was lost: nobody would run it while
+                # this
+                # worker is alive, so it is given back
                 await self.connector.execute_query_async(
                     _GIVE_BACK, worker_id=worker_id, held=[number for number, _ in self._held]
                 )
@@ -81,7 +83,7 @@ class HeldJobs(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """As the library's, where None leaves a thing as it is, and `retry_at` None is now."""
+        """Like the library's: None keeps a value as it is, and `retry_at` None means now."""
         parameters = {"at": retry_at or utils.utcnow(), "priority": priority, "queue": queue, "lock": lock}
         again = {"id": job.id, "attempts": job.attempts, **parameters}
         await self._ended(job, lambda: self.connector.execute_query_async(_RETRY, **again))
@@ -102,23 +104,23 @@ class HeldJobs(JobManager):
         )
 
     async def unregister_worker(self, worker_id: int) -> None:
-        """As the library's; one that was told to stop leaves word of it."""
+        """Like the library's; a worker that was asked to stop records that, for `lakewarden doctor`."""
         await super().unregister_worker(worker_id)
         if self._is_stopping():
             await self.connector.execute_query_async(_STOPPED, host=socket.gethostname())
 
-    async def _ended(self, job: Job, tell: Callable[[], Awaitable[None]]) -> None:
+    async def _ended(self, job: Job, record_end: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self._patiently(tell, within_s=END_WITHIN_S)
+            await self._patiently(record_end, within_s=END_WITHIN_S)
         except ConnectorException as error:
             self._has_lost_some = self._has_lost_some or _is_away(error)
             raise
         finally:
-            # a lost job of another worker ends here too: by now it may be this worker's, with more attempts
+            # the key has `attempts`, because this worker may have been given a job that it lost before
             self._held.discard((job.id, job.attempts))
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], *, within_s: float | None = None) -> T:
-        """Ask until the database answers. Only for what may be asked twice."""
+        """Repeat `ask` until the database answers. Only for idempotent statements."""
         begun, pause_s = time.monotonic(), FIRST_PAUSE_S
         while True:
             try:

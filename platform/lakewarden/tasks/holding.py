@@ -1,4 +1,4 @@
-"""Which job the running code works for, and whether its worker still holds it: an attempt begins only then."""
+"""The job that the running code works for, and whether its worker still holds it: only then an attempt may begin."""
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -13,7 +13,7 @@ from lakewarden.prepared_statements import fetch
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Each time that a job is given back its `attempts` grow: that is what tells one holder from the next."""
+    """Identifies one assignment of a job to a worker: `attempts` grows each time the job is given back."""
 
     job_id: int
     attempts: int
@@ -23,12 +23,12 @@ class Hold:
 
 
 def current() -> Hold | None:
-    """None outside of a worker."""
+    """The job of the running code; None outside of a worker."""
     return _CURRENT.get()
 
 
 async def announced(call_next: Callable[[], Awaitable[Any]], context: JobContext, _worker: Worker) -> Any:  # noqa: ANN401 the job's own result
-    """A worker's middleware: `current` is the job's in all that runs for it."""
+    """The worker's middleware, which sets `current` for everything that runs for the job."""
     job = context.job
     _CURRENT.set(None if job.id is None else Hold(job.id, job.attempts))
     return await call_next()

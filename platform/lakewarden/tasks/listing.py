@@ -35,7 +35,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """`attempt` is the number of the latest one (0: none yet); `picked_up_at` is when that began."""
+    """`attempt` is the number of the latest attempt (0: none yet), `picked_up_at` is when it began."""
 
     id: UUID
     scope: Scope
@@ -75,7 +75,10 @@ class TaskDetails:
 
 
 def find(scope: Scope, wanted: Filter, page: Page) -> tuple[list[TaskInfo], str | None]:
-    """The newest first, and the key behind which the next page starts. Raises BadRequest for a foreign page token."""
+    """A page of tasks, newest first, and the key of the next page.
+
+    Raises BadRequest for a page token of another list.
+    """
     entities = wanted.entities
     parameters = {
         **scope.parameters,
@@ -95,7 +98,7 @@ def find(scope: Scope, wanted: Filter, page: Page) -> tuple[list[TaskInfo], str 
 
 
 def get(scope: Scope, task_id: str, *, attempts: int) -> TaskDetails:
-    """A task with its latest attempts, the newest first. Raises NoSuchTask when it is missing or another scope's."""
+    """A task with its latest attempts, newest first. Raises NoSuchTask if it is missing or outside of the scope."""
     missing = NoSuchTask(f"Task does not exist: {task_id}")
     try:
         key = UUID(task_id)
@@ -108,7 +111,7 @@ def get(scope: Scope, task_id: str, *, attempts: int) -> TaskDetails:
 
 
 def in_other_projects(scope: Scope, task_ids: Sequence[str]) -> list[tuple[str, str]]:
-    """Those of the tasks that lie in another project than the scope, each with that project."""
+    """Those of the tasks that belong to another project than the scope, each with its project's id."""
     keys = [key for key in map(_uuid, task_ids) if key is not None]
     return [(str(key), project_id) for key, project_id in fetch(_ELSEWHERE, [keys, scope.project_id])]
 
@@ -140,7 +143,7 @@ def _attempt(row: Sequence[Any]) -> AttemptInfo:
     return AttemptInfo(number, Status(status), *rest)
 
 
-# a job that ends is first written down here and then by the queue: until then it runs
+# the end of a run is recorded first in `task` and then in the job, so the task counts as running until the job ends
 STATUS = """
     case
         when t.outcome in ('SUCCESS', 'CANCELLED') then t.outcome

@@ -1,4 +1,4 @@
-"""The tables of background work. Only this app's SQL names them: others ask its functions (a test holds them to it)."""
+"""The tables of background work. Only this app's SQL may name them, which a test checks; others call its functions."""
 
 from uuid import UUID
 
@@ -13,10 +13,10 @@ _NO_WAREHOUSE = UUID(int=0)
 
 
 class Task(models.Model):
-    """One piece of background work, as the management API shows it; its job (procrastinate's) is what a worker takes.
+    """One piece of background work, as the management API shows it. A worker runs its job (procrastinate's).
 
-    It is over when it has an outcome. A task that is run again gets another job; its id stays. `attempt` is the
-    number of the latest run, `resume_at` when a stopped one goes on.
+    A task with an outcome has ended. A task that runs again gets a new job but keeps its id. `attempt` is the number of
+    the latest run, `resume_at` the time when a stopped task runs again.
     """
 
     id = models.UUIDField(primary_key=True)
@@ -89,7 +89,7 @@ class Task(models.Model):
 
 
 class TaskAttempt(models.Model):
-    """One run of a task, which lasts until `ended_at`."""
+    """One run of a task; it is running while `ended_at` is null."""
 
     pk = models.CompositePrimaryKey("task_id", "attempt")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, db_index=False)
@@ -117,7 +117,7 @@ class TaskAttempt(models.Model):
 
 
 class TaskQueueConfig(models.Model):
-    """What was set for a queue of a warehouse, or (`warehouse_id` none) of the project."""
+    """The settings of a queue for a warehouse, or (`warehouse_id` null) for the project."""
 
     project_id = models.TextField()
     warehouse_id = models.UUIDField(null=True)
@@ -139,7 +139,7 @@ class TaskQueueConfig(models.Model):
 
 
 class PurgeLedger(models.Model):
-    """What one attempt of a purge has removed so far (see `purge_ledger`)."""
+    """How many files, bytes and folders one attempt of a purge has removed so far (see `purge_ledger`)."""
 
     pk = models.CompositePrimaryKey("task_id", "attempt")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, db_index=False)
@@ -159,7 +159,7 @@ class PurgeLedger(models.Model):
 
 
 class PurgeLedgerPath(models.Model):
-    """A file that a purge has removed, where the configuration asks for the paths."""
+    """A file that a purge has removed; only kept if `deletion.purge_ledger` is `paths`."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, db_index=False)
     attempt = models.IntegerField()
@@ -175,7 +175,7 @@ class PurgeLedgerPath(models.Model):
 
 
 class PurgeIntent(models.Model):
-    """What a purge is about to remove; `entries` is compressed."""
+    """The files that a purge is about to remove; `entries` is JSON, compressed by zlib."""
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, primary_key=True)
     attempt = models.IntegerField()
@@ -190,7 +190,7 @@ class PurgeIntent(models.Model):
 
 
 class WorkerStop(models.Model):
-    """The last worker that was told to stop: one row, of id 1; `doctor` reads it."""
+    """The last worker that was asked to stop: a single row, with the id 1; `lakewarden doctor` reads it."""
 
     host = models.TextField()
     stopped_at = models.DateTimeField()

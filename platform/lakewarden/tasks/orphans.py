@@ -1,7 +1,7 @@
-"""Tasks that are not over, and have no job that would ever run them again: they are ended, or get another job.
+"""Finds tasks that have not ended but have no job that would run them again; they are ended or get a new job.
 
-A job ends only after its task, so there are few: the queue gives up a lost job that was asked to stop, and a job whose
-last run failed outside of what is written down. An older release has left others.
+A job ends only after its task, so there are few of them: jobs that lost their worker while they were asked to stop,
+jobs whose last run failed before the failure could be recorded, and leftovers of older releases.
 """
 
 import logging
@@ -19,12 +19,12 @@ MOST = 1000
 
 
 def settle_orphans() -> None:
-    """Runs each minute."""
+    """Called each minute by `retry_stalled_jobs`."""
     close_old_connections()
     for task_id, *_ in fetch(_ORPHANS + " limit %(most)s", {"id": None, "most": MOST}):
         with transaction.atomic():
             fetch("select 1 from task where id = %s for update", [task_id])
-            # a new statement: before this lock was taken, another process may have given it a job
+            # read by a new statement: another process may have given the task a job before this one had the lock
             for _, job_id, is_failed, is_stopped in fetch(_ORPHANS, {"id": task_id}):
                 _settle(task_id, job_id, is_failed=is_failed, is_stopped=is_stopped)
 

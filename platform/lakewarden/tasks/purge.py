@@ -1,4 +1,4 @@
-"""Removal of a dropped table's files: queued in the transaction of the drop, done by a worker, safe to run again."""
+"""Removes the files of dropped tables: queued in the transaction of the drop, run by a worker, safe to repeat."""
 
 import logging
 import time
@@ -32,19 +32,22 @@ MOST_SURVEYS, MOST_IDLE = 20, 2
 
 
 class Rule(Protocol):
-    """What the owner of locations says of a purge; `owner` is the id of the object whose files go, None: not known."""
+    """Checks which files a purge may remove; the catalog implements it.
+
+    `owner` is the id of the dropped object whose files are removed; None: not known.
+    """
 
     def ensure_own(self, location: str, owner: str | None) -> None:
-        """Raises StorageError when something that is not the owner's lies at, in or around `location`."""
+        """Raises StorageError if another object's location equals, contains or lies in `location`."""
         ...
 
     def settled(self, location: str, owner: str | None) -> None:
-        """Nothing is left there: the place is free."""
+        """Called when nothing is left at `location`, which other objects may use from now on."""
         ...
 
 
 class _NoRule:
-    """Nothing is removed before somebody says whose it is."""
+    """The rule until `obey` is called: nothing may be removed while its owner is not known."""
 
     def ensure_own(self, location: str, owner: str | None) -> None:
         raise StorageError(f"It is not known whether {location} belongs only to {owner}: nothing was removed")
@@ -56,7 +59,7 @@ _RULE: Rule = _NoRule()
 
 
 def obey(rule: Rule) -> None:
-    """Have `rule` asked before each batch; it replaces the one before."""
+    """Set the rule that is checked before each batch of files; called once, when the process starts."""
     global _RULE  # noqa: PLW0603 one for the process, set at its start
     _RULE = rule
 
@@ -65,9 +68,10 @@ def obey(rule: Rule) -> None:
 def purge_location(
     profile: dict[str, Any], location: str, task_id: str | None = None, within: str | None = None
 ) -> int:
-    """Remove every file below `location`, and the folders that are empty then; returns how many files went in all.
+    """Remove every file below `location`, and folders that are empty then; returns the number of files, all attempts
+    together.
 
-    A file that is already gone is not an error. Jobs that an older release has queued have no `task_id`, and no record.
+    A missing file is not an error. Jobs that an older release queued have no `task_id` and no record.
     """
     with attempt(task_id) as run:
         store = backends.storage(parse_profile(profile))
@@ -88,10 +92,10 @@ def request(
     not_before: datetime | None = None,
     within: str | None = None,
 ) -> UUID:
-    """Queue the removal, part of the caller's transaction: it runs if and only if that commits; returns its id.
+    """Queue a purge in the caller's transaction: it runs only if that commits. Returns the task's id.
 
-    It waits until `not_before`. Folders around the location that are empty then are removed as far as they lie in
-    `within` (None: they stay).
+    It does not start before `not_before`. Folders above the location that are empty then are removed, too, if they lie
+    in `within` (None: they stay).
     """
     arguments = {"profile": profile, "location": location} | ({"within": within} if within else {})
     return records.add(purge_location, arguments, scope=scope, entity=entity, lock=location, scheduled_for=not_before)
@@ -107,9 +111,11 @@ class _Purge:
     at_once: int
 
     def begin(self) -> None:
-        """Raises StorageError when the store is not there: what cannot be seen is not gone."""
+        """Raises StorageError if the storage is not available: without it, a missing file does not mean that it is
+        removed.
+        """
         self.ledger = Ledger(self.run, self.location)
-        self._tell()
+        self._update_details()
         self.run.heartbeat()
         self._reported_at = time.monotonic()
         self.store.ensure_there()
@@ -117,7 +123,10 @@ class _Purge:
             self._remove(begun, is_begun=True)
 
     def run_to_the_end(self) -> None:
-        """Until nothing is found that can be removed, twice in a row. Raises StorageError when something is left."""
+        """List and remove until nothing more can be removed, twice in a row: a writer may still add files.
+
+        Raises StorageError if something is left.
+        """
         surveys, idle = 0, 0
         while surveys < MOST_SURVEYS and idle < MOST_IDLE:
             surveys += 1
@@ -133,7 +142,7 @@ class _Purge:
         self.run.message = f"{total.files} files removed ({total.bytes} bytes), and {total.folders} folders"
 
     def _survey(self) -> bool:
-        """Whether anything was removed."""
+        """List and remove once; returns whether anything was removed."""
         progress, found = False, self.store.survey(self.location, within=self.within)
         while batch := list(islice(found, BATCH)):
             self.ledger.announce(batch)
@@ -148,19 +157,19 @@ class _Purge:
         removed = self.store.remove(found, within=self.within, at_once=self.at_once)
         gone = removed.gone + removed.missing if is_begun else removed.gone
         self.ledger.settle(gone)
-        self._tell()
+        self._update_details()
         if removed.error is not None:
             raise removed.error
         return bool(gone)
 
-    def _tell(self) -> None:
+    def _update_details(self) -> None:
         total = self.ledger.total
         counts = {"files-removed": total.files, "bytes-removed": total.bytes, "folders-removed": total.folders}
         self.run.details = {"location": self.location, **counts}
 
 
 def _about(task_id: str | None) -> tuple[str | None, int]:
-    """The id of the object whose files go, and how many of them at once."""
+    """The id of the object whose files are removed, and how many files to remove at the same time."""
     rows = fetch("select entity_id, project_id, warehouse_id from task where id = %s", [task_id])
     if not rows:
         return None, QUEUES[QUEUE].settings[AT_ONCE].default

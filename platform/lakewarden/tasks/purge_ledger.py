@@ -1,7 +1,7 @@
-"""What a purge has removed, counted in the database: true whenever and however often its worker dies.
+"""Counts in the database what a purge has removed; correct even if its worker dies, at any time and repeatedly.
 
-Things are announced (with their sizes) before they are removed, and settled after it. What was announced and never
-settled is looked at by the next attempt: what is gone by then was removed by the one that died, and is counted.
+Files are announced (with their sizes) before they are removed, and settled afterwards. The next attempt checks what was
+announced and never settled: files that are missing by then were removed by the attempt that died, and are counted.
 """
 
 import json
@@ -17,7 +17,10 @@ from lakewarden.tasks.attempts import Attempt, Superseded
 
 
 class Ledger:
-    """Of one attempt; `total` is that of all attempts of the task. Without a record it counts in memory alone."""
+    """The counts of one attempt; `total` covers all attempts of the task.
+
+    Counts only in memory for a task without record.
+    """
 
     def __init__(self, run: Attempt, location: str) -> None:
         self._run, self._announced_by = run, run.number
@@ -27,7 +30,7 @@ class Ledger:
             self.total = Tally(*fetch(_TOTAL, [run.task_id])[0])
 
     def unsettled(self) -> list[Found]:
-        """What a former attempt has announced, and may have removed: to be settled first."""
+        """The files that an earlier attempt announced and may have removed; they must be settled first."""
         rows = fetch("select attempt, entries from purge_intent where task_id = %s", [self._run.task_id])
         if not rows:
             return []
@@ -35,19 +38,19 @@ class Ledger:
         return [Found(*entry) for entry in json.loads(zlib.decompress(rows[0][1]))]
 
     def announce(self, found: Sequence[Found]) -> None:
-        """Write down that these will be removed. Raises Superseded when that is another attempt's to do by now."""
+        """Record that these files will be removed. Raises Superseded if another attempt has started."""
         self._announced_by = self._run.number
         if self._run.number is not None:
-            # not jsonb: names of files need not be Unicode
+            # compressed JSON, not jsonb: names of files need not be valid Unicode
             entries = zlib.compress(json.dumps([astuple(each) for each in found]).encode(), 1)
             if not fetch(_ANNOUNCE, [entries, self._run.task_id, self._run.number]):
                 raise Superseded
 
     def settle(self, gone: Sequence[Found]) -> None:
-        """Count what is gone of that which was announced. Raises Superseded when another attempt will do it.
+        """Count the announced files that are removed. Raises Superseded if another attempt has started.
 
-        A former attempt that goes on does not count its own: the present one has read what that announced, and counts
-        what both of them have removed.
+        An earlier attempt that goes on must not count its files: the current one has read that announcement and counts
+        what both of them removed.
         """
         tally = Tally.of(gone)
         if self._run.number is not None:
@@ -66,7 +69,7 @@ class Ledger:
         self.total += tally
 
     def close(self) -> None:
-        """The attempt has seen that nothing is left."""
+        """Record that nothing is left."""
         execute("update purge_ledger set finished_at = now() where task_id = %s and attempt = %s", self._key)
 
     @property
@@ -82,13 +85,13 @@ _TOTAL = """
     select coalesce(sum(files), 0)::bigint, coalesce(sum(bytes), 0)::bigint, coalesce(sum(folders), 0)::bigint
     from purge_ledger where task_id = %s
 """
-# the row of the task is locked: an attempt that begins meanwhile waits for it, and then sees what is announced
+# locks the task's row: an attempt that begins meanwhile waits for it and then reads this announcement
 _ANNOUNCE = """
     insert into purge_intent (task_id, attempt, entries)
     select id, attempt, %s from task where id = %s and attempt = %s and outcome is null for update
     returning attempt
 """
-# as above: what a former attempt settles is settled before the present one reads what is announced, or not at all
+# also locks the task's row: an earlier attempt settles either before the current one reads the announcement, or never
 _SETTLE = """
     with present as (
         select id from task where id = %(id)s and attempt = %(present)s for share

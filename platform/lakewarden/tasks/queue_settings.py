@@ -1,4 +1,4 @@
-"""What a warehouse or project has set for a queue: written by the management API, obeyed by the workers."""
+"""The settings of queues for warehouses and projects: the management API writes them, the workers read them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ from lakewarden.tasks.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Only what was set. `max_silence_s`: seconds without a sign of life after which a task is started again."""
+    """The values that were set, without defaults.
+
+    `max_silence_s`: seconds without a heartbeat until a task is restarted.
+    """
 
     settings: dict[str, int]
     max_silence_s: int | None
@@ -29,7 +32,7 @@ def of(scope: Scope, queue: Queue) -> QueueSettings:
 
 
 def value(scope: Scope, queue_name: str, setting: str) -> int:
-    """What counts: the value that was set, else the default."""
+    """The value that was set, else the default."""
     queue = QUEUES[queue_name]
     return of(scope, queue).settings.get(setting, queue.settings[setting].default)
 
@@ -37,7 +40,7 @@ def value(scope: Scope, queue_name: str, setting: str) -> int:
 def store(
     scope: Scope, queue: Queue, settings: Mapping[str, Any], *, max_silence_s: int | None, context: RequestContext
 ) -> None:
-    """Set them; what is not given is back at its default. Raises BadRequest for what cannot be set so."""
+    """Replace all settings; those that are not given return to their defaults. Raises BadRequest for invalid values."""
     checked = queue.check(settings)
     if max_silence_s is not None and not LEAST_SILENCE_S <= max_silence_s <= MOST_SILENCE_S:
         raise BadRequest(

@@ -1,4 +1,4 @@
-"""The queues that the management API knows, and what can be set for each of them."""
+"""The queues that the management API shows, and the settings of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ CLEANUP = "task_log_cleanup"
 CANCELLED = "Cancelled on request"
 
 LEAST_SILENCE_S, MOST_SILENCE_S = 30, 86_400
-"""A worker says every ten seconds that it lives, and counts as dead after thirty."""
+"""Seconds. A worker sends a heartbeat every 10 seconds and counts as dead after 30, so less would have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A whole number from `least` to `most`."""
+    """A setting: a whole number from `least` to `most`."""
 
     least: int
     most: int
@@ -29,7 +29,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """`level` says whose setting counts: each warehouse's own, or the project's; `cancelled` is what is told then."""
+    """`level` says whether settings belong to each warehouse or to the project; `cancelled` is a cancelled task's
+    message.
+    """
 
     name: str
     level: Level
@@ -37,7 +39,7 @@ class Queue:
     cancelled: str = CANCELLED
 
     def check(self, given: Mapping[str, Any]) -> dict[str, int]:
-        """`given`, when each of it can be set so. Raises BadRequest that names the first wrong one."""
+        """Returns `given` if all of it is valid. Raises BadRequest, which names the first invalid setting."""
         for name, value in given.items():
             known = self.settings.get(name)
             if known is None:
@@ -53,7 +55,7 @@ class Queue:
 
 
 _ALL = (
-    # the pauses between attempts double each time: the last of sixteen comes after eighteen hours
+    # at most 16 attempts: the pauses double each time, so the last one starts after 18 hours
     Queue(
         PURGE,
         "warehouse",
@@ -76,17 +78,17 @@ _OLD_NAMES = {"tabular_expiration": SOFT_DELETION}
 
 
 def present_name(name: str) -> str:
-    """The name that a queue has today, for one that older clients know by another."""
+    """The current name of a queue, for a name that older clients may use."""
     return _OLD_NAMES.get(name, name)
 
 
 def cancelled(name: str) -> str:
-    """What a task of the queue says when it was cancelled."""
+    """The message of a cancelled task of the queue."""
     return QUEUES[name].cancelled if name in QUEUES else CANCELLED
 
 
 def find(name: str, level: Level) -> Queue:
-    """Raises NotFound for a queue that is not known, or not of the level."""
+    """The queue with this name. Raises NotFound if it does not exist or belongs to the other level."""
     queue = QUEUES.get(present_name(name))
     if queue is None or queue.level != level:
         known = ", ".join(sorted(each.name for each in _ALL if each.level == level))

@@ -1,8 +1,7 @@
-"""One row for each piece of background work, whatever the number of its attempts: made with its job, in the same
-transaction as the change that asks for it.
+"""Queues, reschedules and withdraws tasks, always in the transaction of the change that needs them.
 
-The row is what the management API shows; the job (procrastinate's) is what a worker takes. A task that is run again
-gets a new job; its id stays.
+A task is one row, which the management API shows, with a job (procrastinate's), which a worker runs. A task that runs
+again gets a new job but keeps its id.
 """
 
 from collections.abc import Collection
@@ -28,9 +27,9 @@ def add(
     scheduled_for: datetime | None = None,
     parent_id: UUID | None = None,
 ) -> UUID:
-    """Queue `task`, which takes `task_id` and the arguments, as part of the caller's transaction; returns its id.
+    """Queue `task`, which is called with `task_id` and the arguments, in the caller's transaction; returns its id.
 
-    Of the tasks with one `lock` a single one runs at a time.
+    Tasks with the same `lock` run one at a time.
     """
     identifier = new_id()
     given = Jsonb({"task_id": str(identifier), **arguments})
@@ -41,17 +40,19 @@ def add(
 
 
 def defer_again(identifier: UUID, *, at: datetime | None = None, after_s: int = 0) -> None:
-    """Give the task a new job, due at its `resume_at`, else at `at`, else in `after_s` seconds; its outcome is open."""
+    """Give the task a new job, due at its `resume_at`, else at `at`, else in `after_s`
+    seconds, and clear its outcome.
+    """
     fetch(_DEFER_AGAIN, {"id": identifier, "at": at, "after_s": after_s})
 
 
 def withdraw(identifier: UUID, *, reason: str) -> None:
-    """Cancel the task, part of the caller's transaction; one that runs at this moment finds out by itself."""
+    """Cancel the task in the caller's transaction; a running one learns it from its next heartbeat or its end."""
     execute(_WITHDRAW, {"id": identifier, "reason": reason})
 
 
 def hurry(identifiers: Collection[UUID]) -> None:
-    """Have those of the tasks that wait run as soon as possible, part of the caller's transaction."""
+    """Make those of the tasks that wait run as soon as possible, in the caller's transaction."""
     fetch(_LOCK, [list(identifiers)])
     execute(_HURRY, [list(identifiers)])
 
@@ -72,7 +73,8 @@ _WITHDRAW = """
     update task set outcome = 'CANCELLED', finished_at = now(), updated_at = now(), message = %(reason)s::text
     where id = %(id)s and outcome is null
 """
-# the more of its project wait when a task falls due, the later it comes: who asks for thousands keeps nobody waiting
+# the more tasks of its project are waiting, the lower is the priority of a new one: projects take turns, and one that
+# queues thousands of tasks does not delay the others
 _TURN = """(select -count(*)::int from (
         select from task where project_id = {project} and queue_name = {queue} and outcome is null
             and scheduled_for <= coalesce({at}, now()) limit 1000) behind)"""

@@ -1,4 +1,4 @@
-"""Where a task belongs, and what it is about: what every other module of tasks speaks in."""
+"""Where a task belongs (`Scope`) and what it works on (`Entity`)."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,14 +6,16 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A warehouse's tasks, or (`warehouse_id` None) those of the project itself."""
+    """The tasks of a warehouse, or (`warehouse_id` None) those of the project itself."""
 
     project_id: str
     warehouse_id: UUID | None = None
 
     @property
     def condition(self) -> str:
-        """SQL on a table `t` with the parameters `project_id` and `warehouse_id`, in the form that its index has."""
+        """SQL for a table `t` with the parameters `project_id` and `warehouse_id`, in the form
+        that matches the index.
+        """
         inside = "t.warehouse_id is null" if self.warehouse_id is None else "t.warehouse_id = %(warehouse_id)s"
         return f"t.project_id = %(project_id)s and {inside}"
 
@@ -24,7 +26,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The object that a task works on; `name` is its full path when the task was made, for people."""
+    """The object that a task works on; `name` is its full path when the task was queued, for display."""
 
     type: str
     id: str

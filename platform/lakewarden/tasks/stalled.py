@@ -1,4 +1,4 @@
-"""Jobs whose worker died (kill -9, power) are given back to the queue."""
+"""Gives jobs whose worker died (kill -9, power failure) back to the queue."""
 
 import logging
 
@@ -13,7 +13,7 @@ from lakewarden.tasks.orphans import settle_orphans
 
 logger = logging.getLogger(__name__)
 
-PRIORITY = 100  # not behind whatever work has piled up
+PRIORITY = 100  # higher than all others: it must not wait for the work that has piled up
 
 
 @app.periodic(cron="* * * * *")
@@ -25,9 +25,9 @@ PRIORITY = 100  # not behind whatever work has piled up
     pass_context=False,
 )
 async def retry_stalled_jobs(timestamp: int) -> None:  # noqa: ARG001 the scheduler passes when it was due
-    """Runs each minute; a worker without a heartbeat for 30 s (the library's default) counts as dead.
+    """Runs each minute; a worker without a heartbeat for 30 seconds (the library's default) counts as dead.
 
-    A task whose queue is set to more patience is left alone until it has been silent for so long.
+    A task is given more time if its queue's `max-seconds-since-last-heartbeat` says so.
     """
     stalled = list(await app.job_manager.get_stalled_jobs())
     patient = await sync_to_async(_given_time)([job.id for job in stalled if job.id is not None]) if stalled else set()
@@ -36,7 +36,8 @@ async def retry_stalled_jobs(timestamp: int) -> None:  # noqa: ARG001 the schedu
             logger.warning("job %s (%s) lost its worker and is started again", job.id, job.task_name)
             try:
                 await app.job_manager.retry_job(job)
-            except UniqueViolation:  # one of its kind waits already and does the same: others must not wait for it
+            # the same periodic job is queued already (queueing_lock); without this, the loop would end here
+            except UniqueViolation:
                 await app.job_manager.finish_job(job, Status.FAILED, delete_job=True)
     await sync_to_async(settle_orphans)()
 

@@ -1,4 +1,4 @@
-"""Runs the worker of `lakewarden work`: it stays when the database goes away, and goes on when that is back."""
+"""Runs the worker of `lakewarden work`; it waits while the database is not reachable, and then goes on."""
 
 import asyncio
 import logging
@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 
 LONGEST_PAUSE_S: Final = 30.0
 STEADY_S: Final = 60.0
-"""A worker that has run for so long begins again at once."""
+"""A worker that ran for at least this long restarts without a growing pause."""
 
 QUEUE_STATEMENT_S: Final = 30.0
-"""What the queue is asked is short, whatever its jobs take: a frozen database is noticed by it."""
+"""Time-out of the queue's own statements, which are all short: that is how a frozen database is noticed."""
 
 
 def run() -> int:
     """Work until TERM or INT; returns the exit code: 1 when there was no database for `worker.give_up_after_s`.
 
-    Jobs of workers that died are taken up again by whoever is left.
+    Other workers run the jobs of a worker that died.
     """
     return asyncio.run(_work())
 
@@ -58,7 +58,7 @@ async def _work() -> int:
 
 
 async def _spell(jobs: HeldJobs) -> None:
-    """One registration of a worker, from its first sign of life to its last."""
+    """Register the worker and run jobs until it is cancelled or fails."""
     settings = config.current().worker
     connector = jobs.connector
     assert isinstance(connector, PsycopgConnector)  # noqa: S101 `_connector` made it
@@ -76,7 +76,7 @@ async def _spell(jobs: HeldJobs) -> None:
 
 
 async def _until_over(spell: "asyncio.Task[None]", stopping: asyncio.Event, jobs: HeldJobs, patience_s: float) -> None:
-    """Wait for its end; bring that about when the worker is to stop, or the database has been away for too long."""
+    """Wait until the worker ends; cancel it if it must stop, or the database was not reachable for too long."""
     stop = asyncio.create_task(stopping.wait())
     while not (spell.done() or stop.done()):
         if patience_s and time.monotonic() - jobs.answered_at >= patience_s:
@@ -84,7 +84,7 @@ async def _until_over(spell: "asyncio.Task[None]", stopping: asyncio.Event, jobs
         await asyncio.wait({spell, stop}, timeout=1, return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()
     if not spell.done():
-        spell.cancel()  # it lets the jobs end that are running
+        spell.cancel()  # running jobs may finish
         await asyncio.wait({spell})
 
 

@@ -7,5 +7,5 @@ class UsageConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # makes its periodic task known to the worker and its scheduler
+        # registers the periodic task with the worker
         from lakewarden.usage import periodic_tasks  # noqa: F401, PLC0415 apps must be loaded first

@@ -1,4 +1,4 @@
-"""Budgets of rows and bytes that callers may cause in an hour or a day, counted in the database for all replicas."""
+"""Budgets for rows and bytes that a caller may cause in an hour or a day, counted in the database for all replicas."""
 
 from typing import Literal
 
@@ -6,9 +6,9 @@ from lakewarden.prepared_statements import fetch
 
 
 def spend(budget: str, spender: str, *, amount: int, limit: int, period: Literal["hour", "day"]) -> bool:
-    """Count `amount`, in a statement of its own; False when the spender has asked for more than `limit` by now.
+    """Count `amount` in a statement of its own; returns False if the spender has exceeded `limit` in this period.
 
-    Not for use within a transaction that others wait for: two of one spender wait for each other.
+    Do not call it in a long transaction: it locks the spender's row until the end of the transaction.
     """
     ((asked,),) = fetch(
         _SPEND, {"budget": budget, "spender": spender, "amount": amount, "limit": limit, "period": period}

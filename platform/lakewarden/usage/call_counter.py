@@ -1,4 +1,4 @@
-"""Counts calls in memory, for the hot routes and `http.observation`; `call_statistics` stores the counts regularly."""
+"""Counts API calls in memory, for the hot routes and `http.observation`; `call_statistics` stores them regularly."""
 
 import time
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from uuid import UUID
 
 CAPACITY: Final = 20_000
 
-# a call's members with the warehouse as a number: comparing UUIDs would cost more than all the rest
+# the fields of `Call`, with the warehouse's UUID as an integer: comparing UUIDs would cost more than all the rest
 _Key = tuple[float, str, int | None, str, int]
 _HOUR: Final = 3600  # seconds
 
 
 class Call(NamedTuple):
-    """`hour` counts from the epoch; `route` is a template, never a raw path."""
+    """`hour` is in hours since 1970; `route` is a template, never a raw path."""
 
     hour: int
     project_id: str
@@ -24,7 +24,7 @@ class Call(NamedTuple):
 
 
 class Counts:
-    """Numbers of calls by what they have in common; bounded: kinds of calls beyond `capacity` are not counted."""
+    """Number of calls by hour, project, warehouse, route and status; combinations beyond `capacity` are not counted."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -33,7 +33,7 @@ class Counts:
         self._lost = 0
 
     def add(self, route: str, status: int, *, project_id: str, warehouse_id: UUID | None = None) -> None:
-        """Count one call of now; `warehouse_id` is None for one that is about no warehouse."""
+        """Count one call now; `warehouse_id` is None for a call that does not concern a warehouse."""
         warehouse = None if warehouse_id is None else warehouse_id.int
         key = (time.time() // _HOUR, project_id, warehouse, route, status)
         with self._lock:
@@ -52,14 +52,14 @@ class Counts:
                 self._lost += number
 
     def take(self) -> tuple[dict[Call, int], int]:
-        """All counts since the last look, and how many calls were not counted; both are forgotten here."""
+        """Remove and return all counts, and how many calls were not counted."""
         with self._lock:
             taken, self._counts = self._counts, {}
             lost, self._lost = self._lost, 0
         return {_call(key): number for key, number in taken.items()}, lost
 
     def give_back(self, taken: Mapping[Call, int]) -> None:
-        """What could not be written is added to what came meanwhile."""
+        """Add counts that could not be written to those that arrived meanwhile."""
         for call, number in taken.items():
             warehouse = None if call.warehouse_id is None else call.warehouse_id.int
             self._add((call.hour, call.project_id, warehouse, call.route, call.status), number)

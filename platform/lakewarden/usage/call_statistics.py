@@ -1,4 +1,4 @@
-"""Writes the counts of calls (the recorder's thread) and reads them back (`management.endpoint_statistics`)."""
+"""Stores the counts of calls (in the recorder's thread) and reads them (for `management.endpoint_statistics`)."""
 
 import logging
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class CalledEndpoint:
-    """`until` is the end of the hour that `count` is of."""
+    """The calls of one route in one hour; `until` is the end of that hour."""
 
     until: datetime
     http_route: str
@@ -34,7 +34,7 @@ class CalledEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Hours that begin in [`start`, `end`); `warehouse` narrows to one, or to the calls that are about none."""
+    """Filters: hours that begin in [`start`, `end`); `warehouse` is an id, `all`, or `unmapped`: calls without one."""
 
     start: datetime
     end: datetime
@@ -43,9 +43,9 @@ class Wanted:
 
 
 def flush(counts: Counts = COUNTS) -> None:
-    """Add all that was counted, in one statement.
+    """Add all counts to the database, in one statement.
 
-    Raises django.db.Error; when the database was away the counts are kept for the next time.
+    Raises django.db.Error; if the database is not reachable, the counts are kept for the next time.
     """
     taken, lost = counts.take()
     if lost:
@@ -67,7 +67,7 @@ def _columns(taken: dict[Call, int]) -> list[list[object]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-# sorted, so that two servers lock the same rows in the same order; a project that is gone has no statistics
+# sorted, so two servers lock rows in the same order; the join drops the counts of deleted projects
 _ADD = """
     insert into endpoint_calls (project_id, hour, route, status, warehouse_id, count, created_at)
     select c.project_id, to_timestamp(c.hour), c.route, c.status, c.warehouse_id, c.count, now()
@@ -81,7 +81,7 @@ _ADD = """
 
 
 def hourly(project_id: str, wanted: Wanted) -> list[CalledEndpoint]:
-    """The project's counts, by hour, route, status and warehouse."""
+    """The project's counts, sorted by hour, route, status and warehouse."""
     one = wanted.warehouse if isinstance(wanted.warehouse, UUID) else None
     parameters = {
         "project": project_id,

@@ -1,10 +1,12 @@
-"""What callers do and use: calls of each route by the hour, and how much of a budget each caller has spent."""
+"""Statistics of API calls by hour, and how much of each budget a caller has used."""
 
 from django.db import models
 
 
 class EndpointCalls(models.Model):
-    """`warehouse_id` outlives the warehouse, and is none for calls that were about no warehouse."""
+    """`warehouse_id` is no foreign key, so counts outlive a warehouse; null for calls that do
+    not concern a warehouse.
+    """
 
     project = models.ForeignKey("tenants.Project", on_delete=models.CASCADE, db_index=False)
     hour = models.DateTimeField(help_text="The hour's start.")
@@ -31,7 +33,7 @@ class EndpointCalls(models.Model):
 
 
 class Spending(models.Model):
-    """How much of a budget was asked for in a period that began at `period`; more than its limit was not given."""
+    """How much of a budget was requested in the period that began at `period`."""
 
     budget = models.TextField()
     spender = models.TextField()
