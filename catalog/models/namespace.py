@@ -160,6 +160,19 @@ def namespace_of(values: Sequence[Any]) -> Namespace:
 
 
 COLUMNS = f"{NAMESPACE.columns}, {WAREHOUSE.columns}, {PROJECT.columns}"
+ADDED = """
+    added as (
+        insert into namespace (id, warehouse_id, parent_id, path, path_key, name_key, lineage, properties, version,
+                               created_at)
+        select id, warehouse_id, parent_id, path, path_key, name_key, lineage, properties, 0, now()
+        from placed order by warehouse_id, path_key
+        on conflict do nothing returning id
+    )
+"""
+"""SQL for a statement that adds several: the rows of `placed`, a member of its `with`, as far as their paths are free.
+
+In the order of the paths, so that two such statements never wait for each other.
+"""
 _FIND = f"""
     select {COLUMNS} from namespace n
     join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id

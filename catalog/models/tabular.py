@@ -207,6 +207,23 @@ _ADD = """
     insert into tabular_document (tabular_id, version, content, crc, length)
     select id, 1, %s, %s, %s from added
 """
+ADDED = """
+    added as (
+        insert into tabular (id, warehouse_id, namespace_id, kind, name, name_key, uuid, location, metadata_location,
+                             version, created_at, updated_at)
+        select id, warehouse_id, namespace_id, kind, name, name_key, uuid, location, metadata_location, 1, now(), now()
+        from placed order by namespace_id, name_key
+        on conflict do nothing returning id
+    ),
+    documented as (
+        insert into tabular_document (tabular_id, version, content, crc, length)
+        select p.id, 1, p.content, p.crc, p.length from placed p join added a on a.id = p.id
+    )
+"""
+"""SQL for a statement that adds several: the rows of `placed`, a member of its `with`, as far as their names are free.
+
+In the order of the names, so that two such statements never wait for each other.
+"""
 _MOVE = """
     with moved as (
         update tabular set version = version + 1, uuid = %s, location = %s, metadata_location = %s, updated_at = now()

@@ -32,7 +32,7 @@ from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.models import Warehouse
 
-_TREE_LOCK = 0x10C9
+TREE_LOCK = 0x10C9
 _PLACE = "select path, path_key, lineage from namespace where id = %s and deleted_at is null"
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
@@ -53,7 +53,7 @@ def create(
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
     assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
-    if not quotas.take_room("namespaces_in_warehouse", within=str(warehouse.id)):
+    if not has_room(warehouse):
         rows = Namespace.everything.filter(warehouse_id=warehouse.id)
         quotas.ensure_room("namespaces_in_warehouse", rows, within=str(warehouse.id))
     identifier = new_id()
@@ -90,7 +90,7 @@ def create(
                 claim.take(identifier)
             namespace.save(force_insert=True)
             ledger.give_creator(namespace_chain(namespace), parent.context.caller)
-            record(_change("createNamespace", namespace), parent.context)
+            record(change_of("createNamespace", namespace), parent.context)
     except IntegrityError as error:
         if "foreign key" in str(error):
             raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(path[:-1])}") from error
@@ -98,13 +98,22 @@ def create(
     return namespace
 
 
+def has_room(warehouse: Warehouse) -> bool:
+    """Take room for one more namespace, if it is known without counting that there is some."""
+    return quotas.take_room("namespaces_in_warehouse", within=str(warehouse.id))
+
+
 def lock_tree(warehouse_id: UUID, *, exclusive: bool) -> None:
     """Keep the paths of a warehouse's namespaces still until the transaction ends.
 
     Whatever writes a path or a lineage down shares the lock; a move, which changes those of all below, excludes it.
     """
-    key = zlib.crc32(warehouse_id.bytes)
-    fetch(_EXCLUSIVE if exclusive else _SHARED, [_TREE_LOCK, key - (1 << 31)])
+    fetch(_EXCLUSIVE if exclusive else _SHARED, [TREE_LOCK, tree_of(warehouse_id)])
+
+
+def tree_of(warehouse_id: UUID) -> int:
+    """The second key of the advisory lock of a warehouse's tree; the first is TREE_LOCK."""
+    return zlib.crc32(warehouse_id.bytes) - (1 << 31)
 
 
 def hold_place(namespace: Namespace) -> None:
@@ -159,7 +168,7 @@ def update_properties(
         namespace.updated_at = timezone.now()
         namespace.save(update_fields=["properties", "version", "updated_at"])
         changed = {"updated": list(updates), "removed": removed}
-        record(_change("updateNamespaceProperties", granted.target, **changed), granted.context)
+        record(change_of("updateNamespaceProperties", granted.target, **changed), granted.context)
     missing = [key for key in dict.fromkeys(removals) if key not in before]
     return {**changed, "missing": missing}
 
@@ -182,6 +191,7 @@ def check_path(path: Sequence[str]) -> None:
         raise InvalidArgument(f"Invalid namespace: its names are longer than {MAX_PATH_BYTES} bytes together")
 
 
-def _change(kind: str, namespace: Namespace, **data: object) -> Change:
+def change_of(kind: str, namespace: Namespace, **data: object) -> Change:
+    """What is recorded of a change of `namespace`."""
     plain = {"namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), **data}
     return Change(kind, "namespace", str(namespace.id), namespace.warehouse.project_id, plain)

@@ -82,13 +82,19 @@ def _first_metadata(
         context=namespace.context,
         generated=request.location is None,
     )
-    policy = target.warehouse.format_policy
-    metadata = engine.create(
-        body, uuid=str(identifier), location=location, now_ms=now_ms(), default_version=policy.for_new_tables
-    )
-    policy.ensure_allowed(metadata.format_version)
+    metadata = first_metadata(target, body, uuid=identifier, location=location)
     data_paths.check(target.warehouse, claim.location, metadata.properties, before={})
     return identifier, metadata, claim
+
+
+def first_metadata(namespace: Namespace, body: bytes, *, uuid: UUID, location: str) -> engine.TableMetadata:
+    """What a creation in the namespace asks for; raises as `create`."""
+    policy = namespace.warehouse.format_policy
+    metadata = engine.create(
+        body, uuid=str(uuid), location=location, now_ms=now_ms(), default_version=policy.for_new_tables
+    )
+    policy.ensure_allowed(metadata.format_version)
+    return metadata
 
 
 def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> Stored:
@@ -144,7 +150,7 @@ def _creation(
     namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata, *, identifier: UUID, claim: Claim
 ) -> tabulars.Creation:
     # the row keeps one form of a location, however the client writes it: overlaps are found by it
-    new = dataclasses.replace(_new(metadata), location=claim.location)
+    new = dataclasses.replace(new_metadata(metadata), location=claim.location)
     return tabulars.Creation(
         namespace=namespace,
         name=name,
@@ -184,7 +190,7 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
         if after is before:
             return None
         data_paths.check(warehouse, after.location, after.properties, before=before.properties)
-        return _new(after, obsolete=engine.removed_metadata_files(before, after))
+        return new_metadata(after, obsolete=engine.removed_metadata_files(before, after))
 
     return pointer.Commit(granted, compute, "updateTable", commit_limits.size(request.requirements, request.updates))
 
@@ -201,7 +207,7 @@ def register(
     def read(file: bytes) -> NewMetadata:
         metadata = engine.TableMetadata.read_file(file)
         namespace.target.warehouse.format_policy.ensure_allowed(metadata.format_version)
-        return _new(metadata)
+        return new_metadata(metadata)
 
     return tabulars.register(
         namespace,
@@ -227,7 +233,7 @@ def referenced_only(stored: Stored) -> bytes:
     return engine.TableMetadata.decode(stored.metadata).with_referenced_snapshots_only().encode()
 
 
-def _new(metadata: engine.TableMetadata, *, obsolete: Sequence[str] = ()) -> NewMetadata:
+def new_metadata(metadata: engine.TableMetadata, *, obsolete: Sequence[str] = ()) -> NewMetadata:
     return NewMetadata(
         metadata.uuid, metadata.location.rstrip("/"), metadata.encode(), dict(metadata.properties), tuple(obsolete)
     )

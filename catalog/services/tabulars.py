@@ -51,6 +51,13 @@ def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
     ensure_room(namespace)
 
 
+def has_room(namespace: Namespace) -> bool:
+    """Take room for one more table or view, if it is known without counting that there is some."""
+    return quotas.take_room("tables_in_namespace", within=str(namespace.id)) and quotas.take_room(
+        "tables_in_warehouse", within=str(namespace.warehouse_id)
+    )
+
+
 def ensure_room(namespace: Namespace) -> None:
     """Raises QuotaExceeded when no further table or view may be in the namespace, or in its warehouse."""
     if not quotas.take_room("tables_in_namespace", within=str(namespace.id)):

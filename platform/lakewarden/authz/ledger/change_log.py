@@ -46,10 +46,11 @@ def follow(apply: Callable[[], object]) -> None:
 def announce() -> None:
     """Apply the log after the open transaction is committed; called with each change."""
     if are_logged():
-        transaction.on_commit(_call_followers)
+        transaction.on_commit(tell)
 
 
-def _call_followers() -> None:
+def tell() -> None:
+    """Apply the log; called after the commit of a change."""
     for apply in _followers:
         try:
             apply()

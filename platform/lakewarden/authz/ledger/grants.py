@@ -174,15 +174,25 @@ def _change(statement: str, parameters: Mapping[str, object]) -> list[tuple[str 
     return changed
 
 
-_ADD = f"""
-    with added as (
+GIVEN = f"""
+    given as (
         insert into authz_grant
             (object_type, object_id, project_id, ancestors, granted_by, principal_id, privilege, created_at)
-        select %(type)s, %(id)s, %(project)s, %(ancestors)s::text[], %(by)s, principal, privilege, now()
-        from unnest(%(principals)s::text[], %(privileges)s::text[]) as g(principal, privilege)
+        select object_type, object_id, project_id, ancestors, granted_by, principal_id, privilege, now() from to_give
         on conflict do nothing returning *
-    ), logged as ({change_log.of_grants("write", "added")})
-    select project_id from added
+    ), logged as ({change_log.of_grants("write", "given")})
+"""  # noqa: S608 text of our own
+"""SQL for a statement that creates objects: members of its `with` that give the rows of `to_give`, a member before.
+
+It is executed with `logged`, and `change_log.announce` or `tell` follows it.
+"""
+_ADD = f"""
+    with to_give as (
+        select %(type)s::text as object_type, %(id)s::text as object_id, %(project)s::text as project_id,
+            %(ancestors)s::text[] as ancestors, %(by)s::text as granted_by, principal as principal_id, privilege
+        from unnest(%(principals)s::text[], %(privileges)s::text[]) as g(principal, privilege)
+    ), {GIVEN}
+    select project_id from given
 """  # noqa: S608 text of our own
 _NAMED = """
     object_type = %(type)s and object_id = %(id)s

@@ -1,0 +1,186 @@
+"""Adds objects of several requests with all that belongs to them, by one statement that waits for nobody's row or key.
+
+Rows, documents, owners, audit, events and the outcomes of idempotency keys are there for an object, or nothing is.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+import msgspec
+import psycopg
+
+from catalog.documents import Document
+from catalog.models import Namespace, namespace, tabular
+from catalog.services.commit_writer.swaps import is_refusal, unknown
+from catalog.services.namespaces import TREE_LOCK, tree_of
+from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import change_log, grants
+from lakewarden.authz.model import Privilege
+from lakewarden.events import batch_change_recording as recording
+from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
+from lakewarden.events.change_recording import Change
+from lakewarden.hot.batches import Batches
+from lakewarden.hot.connections import connection
+from tenants.models import Project, Warehouse
+from tenants.models.warehouse import ACTIVE_IN_EPOCH
+
+_MOST: Final = 64
+"""Objects in a statement."""
+_AT_ONCE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A new object in `parent`: its `columns` are those of its table that a creation chooses."""
+
+    id: UUID
+    parent: Granted[Namespace] | Granted[Warehouse]
+    change: Change
+    columns: dict[str, object]
+    document: Document | None = None
+
+    @property
+    def warehouse(self) -> Warehouse:
+        target = self.parent.target
+        return target.warehouse if isinstance(target, Namespace) else target
+
+
+async def add(batches: Batches[Addition, bool], addition: Addition) -> bool:
+    """Whether it was added. CommitStateUnknown when only the database knows."""
+    return await batches.do(addition, caller=addition.parent.context.caller.id)
+
+
+async def _add_all(statement: bytes, additions: Sequence[Addition]) -> list[bool | Exception]:
+    has_begun = False
+    try:
+        async with connection() as usable, usable.cursor(binary=True) as cursor:
+            has_begun = True
+            await cursor.execute(statement, _parameters(additions), prepare=True)
+            row = await cursor.fetchone()
+    except psycopg.Error as error:
+        if has_begun and not is_refusal(error):
+            return [unknown(error)] * len(additions)
+        if not has_begun or len(additions) == 1:
+            return [False] * len(additions)
+        # one of them may be the cause: each for itself
+        return [outcome for each in additions for outcome in await _add_all(statement, [each])]
+    added = set((row and row[0]) or ())
+    if added and change_log.are_logged():
+        await asyncio.to_thread(change_log.tell)
+    return [number in added for number in range(len(additions))]
+
+
+def _parameters(additions: Sequence[Addition]) -> dict[str, object]:
+    rows, contents, start = [], [], 1
+    for number, each in enumerate(additions):
+        row = _row(number, each)
+        if each.document is not None:
+            content = each.document.content
+            row |= {"crc": each.document.crc, "length": each.document.length}
+            row |= {"content_from": start, "content_size": len(content)}
+            contents.append(content)
+            start += len(content)
+        rows.append(row)
+    changes = [GroupedChange(number, each.change, each.parent.context) for number, each in enumerate(additions)]
+    return recording.parameters(changes) | {
+        "rows": msgspec.json.encode(rows).decode(),
+        "contents": b"".join(contents),
+        "logged": change_log.are_logged(),
+    }
+
+
+def _row(number: int, addition: Addition) -> dict[str, object]:
+    parent, warehouse = addition.parent, addition.warehouse
+    project: Project = warehouse.project
+    above = parent.target if isinstance(parent.target, Namespace) else None
+    return {
+        "g": number,
+        "id": addition.id,
+        "warehouse_id": warehouse.id,
+        "namespace_id": above and above.id,
+        "known": above and above.version,
+        "tree": tree_of(warehouse.id),
+        "project_id": project.id,
+        "epoch": project.authz_epoch,
+        "ancestors": [ref.id for ref in parent.chain[1:]],
+        "owner": parent.context.caller.owner,
+        "actor": parent.context.caller.id,
+        "kind": addition.change.object_type,
+        **addition.columns,
+    }
+
+
+_COLUMNS = """
+    g int, id uuid, warehouse_id uuid, namespace_id uuid, known bigint, tree int, project_id text, epoch bigint,
+    ancestors text[], owner text, actor text, kind text
+"""
+# A place that somebody else holds is passed over: who moves or drops it, or changes its properties. `for share` reads
+# its newest state, even if that was committed after the statement began; `for key share` would not
+_STATEMENT = """
+    with asked as materialized (
+        select a.*{content} from jsonb_to_recordset(%(rows)s::jsonb) as a({common}, {columns})
+    ),
+    {asked_keys},
+    still as materialized (
+        select tree from (select distinct tree from asked) each
+        where pg_try_advisory_xact_lock_shared({tree_lock}, each.tree)
+    ),
+    place as materialized (
+        select n.id, n.version from namespace n
+        where n.id in (select a.namespace_id from asked a join still using (tree)) and n.deleted_at is null
+        order by n.id for share of n skip locked
+    ),
+    placed as materialized (
+        select a.* from asked a join still using (tree) left join place on place.id = a.namespace_id
+        {in_epoch}
+        where (a.namespace_id is null or place.version = a.known)
+            and not exists (select 1 from unusable_keys u where u.g = a.g)
+    ),
+    {added},
+    held as materialized (
+        select p.g from placed p join added a on a.id = p.id
+    ),
+    to_give as (
+        select p.kind as object_type, p.id::text as object_id, p.project_id, p.ancestors, p.actor as granted_by,
+            p.owner as principal_id, '{ownership}' as privilege
+        from placed p join held using (g)
+    ),
+    {given},
+    {recorded}
+    select (select array_agg(g) from held), {all_remembered}
+"""
+
+
+def _statement(added: str, *, columns: str, content: str = "") -> bytes:
+    return _STATEMENT.format(
+        added=added,
+        columns=columns,
+        content=content,
+        common=_COLUMNS,
+        asked_keys=ASKED,
+        tree_lock=TREE_LOCK,
+        in_epoch=ACTIVE_IN_EPOCH.format(warehouse="a.warehouse_id", epoch="a.epoch"),
+        ownership=Privilege.OWNERSHIP.value,
+        given=grants.GIVEN,
+        recorded=RECORDED,
+        all_remembered=ALL_REMEMBERED,
+    ).encode()
+
+
+_TABULARS = _statement(
+    tabular.ADDED,
+    columns="""name text, name_key text, uuid uuid, location text, metadata_location text, crc bigint, length bigint,
+        content_from int, content_size int""",
+    content=", substr(%(contents)s::bytea, content_from, content_size) as content",
+)
+_NAMESPACES = _statement(
+    namespace.ADDED,
+    columns="parent_id uuid, path text[], path_key text, name_key text, lineage uuid[], properties jsonb",
+)
+
+TABULARS: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _TABULARS), most=_MOST, at_once=_AT_ONCE)
+NAMESPACES: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _NAMESPACES), most=_MOST, at_once=_AT_ONCE)

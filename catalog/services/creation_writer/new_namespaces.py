@@ -1,0 +1,75 @@
+"""Creates ordinary namespaces: with a location of the catalog's own choice."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from catalog.models import Namespace
+from catalog.models.namespace import path_key
+from catalog.services import limits
+from catalog.services.creation_writer import additions
+from catalog.services.creation_writer.additions import NAMESPACES, Addition
+from catalog.services.namespaces import change_of, check_path, check_properties, has_room
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import LakewardenError
+from lakewarden.ids import new_id
+from lakewarden.names import match_key
+from tenants.models import Warehouse
+
+_running: set[asyncio.Task[bool]] = set()
+
+
+class Created(NamedTuple):
+    """What is told of a new namespace."""
+
+    path: list[str]
+    properties: dict[str, str]
+
+
+async def create_namespace(
+    parent: Granted[Warehouse] | Granted[Namespace], path: Sequence[str], properties: Mapping[str, str]
+) -> Created | None:
+    """As `namespaces.create`, for what is ordinary; None, with nothing changed, for everything else.
+
+    It is finished even if the caller goes away. Raises CommitStateUnknown.
+    """
+    above = parent.target if isinstance(parent.target, Namespace) else None
+    warehouse = above.warehouse if above else parent.target
+    assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
+    if "location" in properties or (above and above.path_key != path_key(path[:-1])):
+        return None
+    try:
+        check_path(path)
+        check_properties(properties)
+        limits.check_namespace(properties, before={})
+    except LakewardenError:
+        return None  # `namespaces.create` says it
+    if not has_room(warehouse):
+        return None
+    identifier = new_id()
+    namespace = Namespace(
+        id=identifier,
+        warehouse=warehouse,
+        parent=above,
+        path=[*(above.path if above else ()), path[-1]],
+        path_key=path_key(path),
+        name_key=match_key(path[-1]),
+        lineage=[*(above.lineage if above else ()), identifier],
+        properties={**properties, "location": f"{warehouse.location}/{identifier}"},
+    )
+    task = asyncio.create_task(additions.add(NAMESPACES, _addition(parent, namespace)))
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return Created(namespace.path, namespace.properties) if await asyncio.shield(task) else None
+
+
+def _addition(parent: Granted[Warehouse] | Granted[Namespace], namespace: Namespace) -> Addition:
+    columns: dict[str, object] = {
+        "parent_id": namespace.parent_id,
+        "path": namespace.path,
+        "path_key": namespace.path_key,
+        "name_key": namespace.name_key,
+        "lineage": namespace.lineage,
+        "properties": namespace.properties,
+    }
+    return Addition(namespace.id, parent, change_of("createNamespace", namespace), columns)

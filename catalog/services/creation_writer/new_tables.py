@@ -1,0 +1,103 @@
+"""Creates ordinary tables: at a location of the catalog's own choice, with their files written beside each other."""
+
+import asyncio
+from typing import Final
+from uuid import UUID
+
+import psycopg
+
+from catalog.documents import pack
+from catalog.models import Namespace, Tabular
+from catalog.services import data_paths, limits, location_claims, locations, metadata_files
+from catalog.services.commit_writer import file_threads
+from catalog.services.creation_writer import additions
+from catalog.services.creation_writer.additions import TABULARS, Addition
+from catalog.services.pointer import Stored, change_of
+from catalog.services.tables import CreateTable, first_metadata, new_metadata
+from catalog.services.tabulars import has_room
+from lakewarden.authz.interface import Granted
+from lakewarden.errors import LakewardenError
+from lakewarden.hot.coalescer import Coalescer
+from lakewarden.ids import new_id
+from lakewarden.names import check_name, match_key
+
+LARGEST_ASKED: Final = 32 * 1024
+"""Bytes of a request: what takes longer would hold up the event loop."""
+
+_running: set[asyncio.Task[Stored | None]] = set()
+
+
+async def create_table(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Stored | None:
+    """As `tables.create`, for what is ordinary; None, with nothing changed, for everything else.
+
+    It is finished even if the caller goes away. Raises CommitStateUnknown.
+    """
+    folder = location_claims.free_folder(namespace.target.id)
+    if folder is None or request.location is not None or request.stage_create or len(body) > LARGEST_ASKED:
+        return None
+    task = asyncio.create_task(_create(namespace, request.name, body, folder))
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return await asyncio.shield(task)
+
+
+async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder: str) -> Stored | None:
+    target = namespace.target
+    try:
+        check_name(name, what=Tabular.Kind.TABLE)
+        if await _NAMED.find((target.id, match_key(name))) is not None or not has_room(target):
+            return None
+        stored, content = _first(target, name, body, folder)
+    except (LakewardenError, psycopg.Error):
+        return None  # `tables.create` knows how to say it
+    warehouse, file = target.warehouse, stored.tabular.metadata_location
+    (error,) = await file_threads.store(warehouse, [(file, content)])
+    if error is not None:
+        return None
+    if await additions.add(TABULARS, _addition(namespace, stored)):
+        return stored
+    file_threads.discard(warehouse, [file])
+    return None
+
+
+def _first(namespace: Namespace, name: str, body: bytes, folder: str) -> tuple[Stored, bytes]:
+    """The table as it will be, and the content of its metadata file."""
+    warehouse, identifier = namespace.warehouse, new_id()
+    location = f"{folder}/{identifier}"
+    place = locations.inside(warehouse, location)
+    metadata = first_metadata(namespace, body, uuid=identifier, location=location)
+    data_paths.check(warehouse, place, metadata.properties, before={})
+    new = new_metadata(metadata)
+    limits.check(new, None)
+    file, content = metadata_files.prepare(warehouse, place, new.encoded, version=0, properties=new.properties)
+    tabular = Tabular(
+        id=identifier,
+        warehouse=warehouse,
+        namespace=namespace,
+        kind=Tabular.Kind.TABLE,
+        name=name,
+        name_key=match_key(name),
+        uuid=UUID(new.uuid),
+        location=place,
+        metadata_location=file,
+    )
+    return Stored(tabular, pack(file, new.encoded)), content
+
+
+def _addition(namespace: Granted[Namespace], stored: Stored) -> Addition:
+    tabular = stored.tabular
+    columns: dict[str, object] = {
+        "name": tabular.name,
+        "name_key": tabular.name_key,
+        "uuid": tabular.uuid,
+        "location": tabular.location,
+        "metadata_location": tabular.metadata_location,
+    }
+    return Addition(tabular.id, namespace, change_of("createTable", tabular), columns, stored.document)
+
+
+# (namespace id, name key) → whether a table or a view
+_NAMED = Coalescer("""
+    select k.i, t.kind from unnest(%s::uuid[], %s::text[]) with ordinality as k(namespace, name, i)
+    join tabular t on t.namespace_id = k.namespace and t.name_key = k.name and t.deleted_at is null
+""")
