@@ -43,7 +43,10 @@ class Storage(Protocol):
     """One warehouse's storage. Locations are absolute URIs, in any spelling that its profile knows."""
 
     def write_new(self, location: str, content: bytes) -> None:
-        """Write a file that survives a crash once this returns, or leave nothing; FileTaken when one is there."""
+        """Write a file that survives a crash once this returns, or leave nothing; FileTaken when one is there.
+
+        A crash before it returns may leave a part of the file.
+        """
         ...
 
     def read(self, location: str, *, limit: int) -> bytes:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -16,6 +15,8 @@ from lakewarden.storage.removal import Found, Removed
 
 TRIES = 5
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_FOLDER = {errno.ENOTDIR, errno.ELOOP}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -40,16 +41,14 @@ class LocalStorage:
         self._base = Path(base_path)
 
     def write_new(self, location: str, content: bytes) -> None:
-        path = self._path(location)
+        *folders, name = self._parts(location)
         with _translated(location):
-            temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-            try:
-                _write_in_folder(temporary, content)
-                os.link(temporary, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    temporary.unlink()
-            _sync_directory(path.parent)
+            for _ in range(TRIES):
+                with suppress(FileNotFoundError), self._opened(location, folders) as folder:
+                    return _write_synced(folder, name, content)
+                # not there yet; or a purge beside this takes the folder away while it is empty
+                _make_directories(self._path(location).parent)
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def read(self, location: str, *, limit: int) -> bytes:
         path = self._path(location)
@@ -127,6 +126,17 @@ class LocalStorage:
             raise OutOfReach(f"{location} is outside the warehouse's directory")
         return path.relative_to(self._base).parts
 
+    @contextmanager
+    def _opened(self, location: str, folders: Sequence[str]) -> Iterator[int]:
+        """A handle of the folder of `location`: a link that is put in the way leads nowhere. OutOfReach as `_path`."""
+        try:
+            with opened(str(self._base), folders) as folder:
+                yield folder
+        except OSError as error:
+            if error.errno in _NO_FOLDER:
+                self._path(location)  # says so if it is a link
+            raise
+
     def _path(self, location: str) -> Path:
         """The path of a `file://` URI; OutOfReach when it leaves the base path, or a link leads to it.
 
@@ -174,20 +184,25 @@ def _make_directories(path: Path) -> None:
         _sync_directory(folder.parent)
 
 
-def _write_in_folder(path: Path, content: bytes) -> None:
-    """As `_write_synced`, making the folder; a purge beside it may take the folder away while it is empty."""
-    for _ in range(TRIES):
-        _make_directories(path.parent)
+def _write_synced(folder: int, name: str, content: bytes) -> None:
+    """Under its own name from the start: nobody is told of it before it is complete and durable.
+
+    A name that is given later, by a link, would be one flush to the disk more.
+    """
+    descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
+    try:
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.fsync(folder)
+    except BaseException:
         with suppress(FileNotFoundError):
-            return _write_synced(path, content)
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+            os.unlink(name, dir_fd=folder)
+        raise
 
 
 def _sync_directory(path: Path) -> None:

@@ -65,10 +65,10 @@ def test_a_write_that_fails_leaves_nothing(
 
 
 def test_every_new_folder_is_made_durable(storage: LocalStorage, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[Path] = []
-    monkeypatch.setattr(local, "_sync_directory", synced.append)
+    synced: set[int] = set()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
     storage.write_new(at(base, "a/b/f"), b"")
-    assert set(synced) == {base, base / "a", base / "a/b"}
+    assert synced == {each.stat().st_ino for each in (base, base / "a", base / "a/b", base / "a/b/f")}
 
 
 @pytest.mark.parametrize("times", [1, local.TRIES])
