@@ -4,7 +4,7 @@ from django.urls import include, path
 
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
-from catalog.api.hot import lists, namespaces, tabulars
+from catalog.api.hot import commits, lists, namespaces, tabulars
 from catalog.api.hot.config import reads_config
 from catalog.api.hot.dispatch import dispatch
 from catalog.api.multi_table_commit import TransactionEndpoint
@@ -32,7 +32,7 @@ WAREHOUSE_ROUTES = (
     Route(_NAMESPACE, NamespaceEndpoint, hot=[namespaces.NAMESPACE]),
     Route(_NAMESPACE + "/properties", NamespacePropertiesEndpoint),
     Route(_NAMESPACE + "/tables", TablesEndpoint, hot=[lists.TABLES]),
-    Route(_TABLE, TableEndpoint, hot=[tabulars.TABLE]),
+    Route(_TABLE, TableEndpoint, hot=[tabulars.TABLE, commits.COMMIT]),
     Route(_TABLE + "/credentials", TableCredentialsEndpoint),
     Route(_TABLE + "/metrics", TableMetricsEndpoint),
     Route(_TABLE + "/unregister", UnregisterTableEndpoint),

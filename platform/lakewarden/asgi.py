@@ -1,4 +1,4 @@
-"""The process's root application: the front door, then hot reads on the loop, and Django on a fixed pool of threads.
+"""The process's root application: the front door, then hot requests on the loop, and Django on a fixed pool of threads.
 
 Paths reach Django percent-encoded as they came, so that an encoded slash in a name is not a separator.
 """
@@ -132,19 +132,20 @@ async def _answer(request: _Request) -> Answer:
     if _unread.is_any:
         asking = await _identified(request)
         _unread.ensure_room(asking.key)
-    if body.is_complete and not body.size:
-        answer = await _hot(request) or _preflight(request)
+    content = body.content() if body.is_complete and body.is_small else None
+    if content is not None:
+        answer = await _hot(request, content) or _preflight(request)
         if answer is not None:
             return answer
     asking = asking or await _identified(request)
-    is_small = body.is_complete and body.is_small
-    if not is_small:
+    if content is None:
         _ensure_known(request, asking)
     memory = BodyMemory(_bodies, asking.key)
     try:
-        if not is_small:
+        if content is None:
             await body.read(memory)
-        return await THREADS.run(asking.key, _begin, request.scope, body.content(), memory)
+            content = body.content()
+        return await THREADS.run(asking.key, _begin, request.scope, content, memory)
     finally:
         memory.release()
 
@@ -180,10 +181,10 @@ def _complete(request: _Request, answer: Answer) -> None:
         _cors.mark(request.path, request.headers, headers)
 
 
-async def _hot(request: _Request) -> Answer | None:
+async def _hot(request: _Request, content: bytes) -> Answer | None:
     """The answer of a hot route, or None when the request is Django's."""
     scope = request.scope
-    if scope["method"] not in {"GET", "HEAD"} or not request.path.startswith(b"/catalog/"):
+    if bool(content) != (scope["method"] == "POST") or not request.path.startswith(b"/catalog/"):
         return None
     if len(request.headers) != len(scope["headers"]):
         return None  # a header that comes twice means one thing only: what Django makes of it
@@ -193,6 +194,7 @@ async def _hot(request: _Request) -> Answer | None:
         path=request.path,
         query=scope["query_string"],
         headers=request.headers,
+        body=content,
     )
     for route in HOT_ROUTES:
         answer = await route(asked)

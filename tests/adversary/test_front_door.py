@@ -105,12 +105,12 @@ def test_a_caller_cannot_fill_the_memory_for_bodies_with_tiny_compressed_ones(
 
 
 @contextmanager
-def stuck(lake: Lake, table: str, *, requests: int, database_url: str) -> Iterator[Sequence[Future[Answer]]]:
-    """Commits on a table of theirs, that all wait for a lock which somebody's session holds."""
+def stuck(lake: Lake, view: str, *, requests: int, database_url: str) -> Iterator[Sequence[Future[Answer]]]:
+    """Commits to a view of theirs, each in a thread, that all wait for a lock which somebody's session holds."""
     with ThreadPoolExecutor(requests) as clients, psycopg.connect(database_url) as holder:
-        assert holder.execute("select id from tabular where name = %s for update", [table]).fetchall()
-        update = {"action": "set-properties", "updates": {"a": "b"}}
-        yield [clients.submit(lake.commit, table, update, within="outside") for _ in range(requests)]
+        assert holder.execute("select id from tabular where name = %s for update", [view]).fetchall()
+        body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
+        yield [clients.submit(lake.client.post, lake.view(view, within="outside"), body) for _ in range(requests)]
         holder.rollback()
 
 
@@ -122,8 +122,8 @@ def wait_until_threads_are_taken(least: int) -> None:
 
 
 def test_a_storm_that_waits_for_a_lock_holds_up_nobody_else(lake: Lake, outsider: Lake, database_url: str) -> None:
-    """Rights: create on `outside`, and a table there."""
-    assert outsider.create_table("mine", within="outside").status == 200
+    """Rights: create on `outside`, and a view there."""
+    assert outsider.create_view("mine", within="outside").status == 200
     assert lake.create_table("orders").status == 200
     threads, share = config.current().server.threads, 12
     with stuck(outsider, "mine", requests=40, database_url=database_url) as answers:
@@ -144,8 +144,8 @@ def test_a_storm_that_waits_for_a_lock_holds_up_nobody_else(lake: Lake, outsider
 def test_a_queue_that_is_full_refuses_at_once_and_promises_that_nothing_was_done(
     lake: Lake, outsider: Lake, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights: create on `outside`, and a table there."""
-    assert outsider.create_table("mine", within="outside").status == 200
+    """Rights: create on `outside`, and a view there."""
+    assert outsider.create_view("mine", within="outside").status == 200
     monkeypatch.setattr(asgi.THREADS._places, "_total", 8)
     with stuck(outsider, "mine", requests=24, database_url=database_url) as answers:
         wait_until_threads_are_taken(12)

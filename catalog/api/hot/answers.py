@@ -1,9 +1,13 @@
-"""The answers of hot reads, as `http.responses` makes those of Django."""
+"""The answers of hot routes, as `http.responses` makes those of Django."""
 
+from catalog.api import etags
+from catalog.documents import loaded, spliced
+from catalog.services.pointer import Stored
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.http import codings
+from lakewarden.http.errors import render_error
 from lakewarden.http.request import clean_request_id
-from lakewarden.http.responses import COMPRESS_FROM
+from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip, compress
 
 Header = tuple[bytes, bytes]
 
@@ -15,16 +19,48 @@ def nothing(request: HotRequest) -> Answer:
     return 204, [request_id(request)], b""
 
 
-def compressed(request: HotRequest, body: bytes) -> Answer:
-    """JSON, as `responses.compress` packs it."""
-    headers = [JSON, request_id(request)]
+def compressed(request: HotRequest, body: bytes, *, identifier: Header | None = None) -> Answer:
+    """JSON, as `responses.compress` packs it; `identifier`: the request's id where it has one already."""
+    headers = [JSON, identifier or request_id(request)]
     if len(body) >= COMPRESS_FROM:
         headers.append((b"vary", b"Accept-Encoding"))
-        coding = codings.preferred(request.headers.get(b"accept-encoding", b"").decode("latin-1"))
-        if coding is not None:
-            body = codings.packed(body, coding)
-            headers.append((b"content-encoding", coding.encode()))
+        body = _packed(request, body, headers)
     return 200, [*headers, length(body)], body
+
+
+def stored(request: HotRequest, found: Stored, *, suffix: bytes, identifier: Header) -> Answer:
+    """The stored document followed by `suffix`, as `rendering.render_stored` answers a change."""
+    tag = etags.of(found.tabular.id, found.tabular.version)
+    headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), identifier, JSON]
+    if accepts_gzip(_accepted(request)):
+        body = spliced(found.document, suffix)
+        headers.append((b"content-encoding", b"gzip"))
+    else:
+        body = loaded(found.document, suffix)
+        if len(body) >= COMPRESS_FROM:
+            body = _packed(request, body, headers)
+    return 200, [*headers, length(body)], body
+
+
+def failed(request: HotRequest, error: Exception, identifier: str) -> Answer:
+    """As `request_life` answers a request that failed."""
+    response = render_error(error, identifier)
+    compress(response, _accepted(request))
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items()]
+    return response.status_code, [*headers, length(response.content)], response.content
+
+
+def _packed(request: HotRequest, body: bytes, headers: list[Header]) -> bytes:
+    """The body in the coding that the client prefers, which is added to the headers."""
+    coding = codings.preferred(_accepted(request))
+    if coding is None:
+        return body
+    headers.append((b"content-encoding", coding.encode()))
+    return codings.packed(body, coding)
+
+
+def _accepted(request: HotRequest) -> str:
+    return request.headers.get(b"accept-encoding", b"").decode("latin-1")
 
 
 def request_id(request: HotRequest) -> Header:

@@ -84,7 +84,12 @@ class FairThreads:
 
     def _refusal(self, caller: str) -> Unavailable:
         own = self._running.held_by(caller) + self._places.held_by(caller)
-        return Unavailable(
-            "The request was not started: the server has as many requests as it can process "
-            f"({self._running.taken} in progress, {self._places.taken} waiting; {own} of them are yours)"
-        )
+        return too_many(running=self._running.taken, waiting=self._places.taken, own=own)
+
+
+def too_many(*, running: int, waiting: int, own: int) -> Unavailable:
+    """The refusal of a request for which there is no room; `own`: how many of the others are its caller's."""
+    return Unavailable(
+        "The request was not started: the server has as many requests as it can process "
+        f"({running} in progress, {waiting} waiting; {own} of them are yours)"
+    )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from django.http import HttpResponse
 
+from lakewarden.context import RequestContext
 from lakewarden.errors import CommitStateUnknown, LakewardenError
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.errors import error_body
@@ -22,14 +23,19 @@ REMEMBERED = 1000
 """Characters of a refusal's message that are told again."""
 
 
+def with_key(context: RequestContext, value: str, *, method: str, path: str, body: bytes) -> RequestContext:
+    """The context of a request with this `Idempotency-Key`; raises as `outcomes.parse`."""
+    key = outcomes.parse(value, project_id=context.project_id, method=method, path=path, body=body)
+    return replace(context, idempotency=key)
+
+
 class RepeatableEndpoint(Endpoint, ABC):
     def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
         value = call.headers.get("idempotency-key")
         if value is None or call.method not in {"POST", "DELETE"}:
             return method(call, **path)
-        project = call.context.project_id
-        key = outcomes.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
-        call = replace(call, context=replace(call.context, idempotency=key))
+        context = with_key(call.context, value, method=call.method, path=call.path, body=call.body)
+        call = replace(call, context=context)
         earlier = outcomes.find(call.context)
         if earlier is not None:
             return self.replay(call, earlier, **path)

@@ -28,6 +28,9 @@ FORGOTTEN_AFTER = LIFETIME + GRACE
 TURN = "1818978660, hashtext(principal_id || key::text)"
 """The advisory lock of a key, until the end of its transaction: a batch of commits sees by it that it had to wait."""
 
+IS_USED = "exists (select from idempotency_record r where r.principal_id = {principal} and r.key = {key})"
+"""Whether there is a row of a key, of whatever age: for statements that learn more by one question."""
+
 
 class RepeatedRequest(Conflict):
     """An earlier request with the same key has made the change; the answer must be repeated from its outcome."""

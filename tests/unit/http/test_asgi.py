@@ -72,8 +72,8 @@ def test_a_header_that_comes_twice_is_no_business_of_the_hot_routes(monkeypatch:
 
     monkeypatch.setattr(asgi, "HOT_ROUTES", [answering])
     once = [(b"x-project-id", b"mine")]
-    assert asyncio.run(asgi._hot(request_with(once))) == (200, [], b"mine")
-    assert asyncio.run(asgi._hot(request_with(once * 2))) is None
+    assert asyncio.run(asgi._hot(request_with(once), b"")) == (200, [], b"mine")
+    assert asyncio.run(asgi._hot(request_with(once * 2), b"")) is None
 
 
 @pytest.mark.parametrize("event", ["startup", "shutdown"])

@@ -1,0 +1,28 @@
+"""`POST` of a commit to a table."""
+
+from typing import Final
+
+from catalog import hot_access
+from catalog.api.hot.answers import stored
+from catalog.api.hot.call import asked
+from catalog.api.hot.write import HotWrite, WriteCall, decoded
+from catalog.api.rendering import COMMIT_SUFFIX
+from catalog.services import tables
+from catalog.services.commit_writer.writer import commit
+from catalog.services.tables import CommitTable
+from lakewarden.authz.actions import TableAction
+from lakewarden.hot.routes import Answer
+
+
+async def _commit(call: WriteCall) -> Answer | None:
+    body = decoded(call, CommitTable, may_be_large=True)
+    if body is None or tables.is_creation(body.requirements):
+        return None
+    granted = await asked(hot_access.table(call.context, *call.key, action=TableAction.COMMIT))
+    if granted is None:
+        return None
+    done = await commit(tables.prepared(granted, body))
+    return None if done is None else stored(call.request, done, suffix=COMMIT_SUFFIX, identifier=call.identifier)
+
+
+COMMIT: Final = HotWrite(_commit)

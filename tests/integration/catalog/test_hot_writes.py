@@ -1,0 +1,219 @@
+"""Hot writes do, answer and leave behind what the same requests through Django do."""
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import psycopg
+import pytest
+import zstandard
+from django.db import models
+
+from catalog.models import Namespace
+from lakewarden import asgi
+from lakewarden.audit.decision_buffer import DECISIONS
+from lakewarden.audit.models import AuditEntry
+from lakewarden.audit.refusals import PENDING
+from lakewarden.events.models import OutboxEvent
+from lakewarden.hot.routes import Answer as HotAnswer
+from lakewarden.hot.routes import HotRequest
+from lakewarden.idempotency.models import IdempotencyRecord
+from lakewarden.urls import HOT_ROUTES
+from lakewarden.usage.call_counter import COUNTS
+from tenants.models import Warehouse
+from tests.integration.catalog.lake import Lake, add_snapshot, set_branch, set_properties
+from tests.servers.asgi_client import Answer, AsgiClient
+
+UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+MOMENT = re.compile(r"\b1[6-9]\d{11}\b")
+ROWS: tuple[type[models.Model], ...] = (AuditEntry, OutboxEvent, IdempotencyRecord)
+OWN = {"id", "at", "created_at", "last_at", "fingerprint", "attempt", "sequence"}
+"""Columns that differ from request to request."""
+
+
+class Request(NamedTuple):
+    path: str
+    body: bytes
+    headers: dict[str, str]
+
+
+def commit(lake: Lake, name: str, *updates: Any, requirements: Any = (), **headers: str) -> Request:
+    body = {"requirements": list(requirements), "updates": list(updates)}
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    return Request(lake.table(name), json.dumps(body).encode(), {"x-request-id": "told-by-the-caller", **named})
+
+
+def commits(lake: Lake) -> list[Request]:
+    location = lake.load("orders")["metadata"]["location"]
+    head = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
+    append = (add_snapshot(1, sequence=1, location=location), set_branch("main", 1))
+    key, other = str(uuid4()), str(uuid4())
+    return [
+        commit(lake, "orders", set_properties(a="1")),
+        commit(lake, "ORDERS", set_properties(a="2"), accept_encoding="gzip"),
+        commit(lake, "orders", set_properties(a="3" * 4000), accept_encoding="zstd"),
+        commit(lake, "orders", set_properties(a="4" * 4000), accept_encoding="identity", user_agent="an engine"),
+        commit(lake, "orders"),
+        commit(lake, "orders", *append, requirements=[head]),
+        commit(lake, "orders", *append, requirements=[head]),
+        commit(lake, "orders", {"action": "unheard-of"}),
+        commit(lake, "orders", set_properties(a="x" * 15_000)),
+        commit(lake, "orders", requirements=[{"type": "assert-table-uuid", "uuid": str(uuid4())}]),
+        commit(lake, "orders", requirements=[{"type": "assert-create"}]),
+        commit(lake, "orders", set_properties(b="1"), idempotency_key=key),
+        commit(lake, "orders", set_properties(b="1"), idempotency_key=key),
+        commit(lake, "orders", set_properties(b="2"), idempotency_key=key),
+        commit(lake, "orders", *append, requirements=[head], idempotency_key=other),
+        commit(lake, "orders", *append, requirements=[head], idempotency_key=other),
+        commit(lake, "orders", set_properties(b="3"), idempotency_key="none"),
+        commit(lake, "missing", set_properties(a="1")),
+        commit(lake, "view", set_properties(a="1")),
+        commit(lake, "orders", set_properties(c="1"), content_encoding="gzip"),
+        commit(lake, "orders", set_properties(c="2"), x_assume_role="nobody"),
+        commit(lake, "orders", {"action": "set-location", "location": f"{location}/../elsewhere"}),
+        Request(lake.table("orders"), b"{", {}),
+        Request(lake.table("orders"), b'{"requirements": [], "updates": 3}', {}),
+        Request(lake.table("orders") + "?a=b", b'{"requirements": [], "updates": []}', {}),
+        Request(lake.table("orders"), b"[" * 60_000, {}),
+        Request(lake.table("orders"), b'{"requirements": [' + b"{}," * 2000 + b'{}], "updates": []}', {}),
+    ]
+
+
+def plain(told: Any) -> str:
+    """Text without what differs from time to time: ids are numbered by their first use."""
+    text = MOMENT.sub("<moment>", json.dumps(told, default=str, sort_keys=True))
+    numbers: dict[str, int] = {}
+    return UUID.sub(lambda found: f"<{numbers.setdefault(found[0].replace('-', ''), len(numbers))}>", text)
+
+
+def left_behind() -> Any:
+    """What requests have written, and what they have left in memory to be written."""
+    rows = {
+        model.__name__: [
+            {name: value for name, value in row.items() if name not in OWN}
+            for row in model._default_manager.order_by("pk").values()
+        ]
+        for model in ROWS
+    }
+    decisions, _ = DECISIONS.take()
+    allowed = sorted((key, group.count, group.request_id, group.user_agent) for key, group in decisions.items())
+    refused = [
+        (each.action, each.reason, each.request_id, each.outcome, each.asked, each.count) for each in PENDING.take()[0]
+    ]
+    counts = sorted((call.route, call.status, call.project_id, n) for call, n in COUNTS.take()[0].items())
+    return rows | {"allowed": allowed, "refused": refused, "counts": counts}
+
+
+def forget() -> None:
+    for model in ROWS:
+        model._default_manager.all().delete()
+    left_behind()
+
+
+def sent(lake: Lake, requests: list[Request]) -> list[Answer]:
+    client = AsgiClient(lake.client.headers)  # one that may also ask for what is not in the document
+    return [client.call("POST", each.path, body=each.body, headers=each.headers) for each in requests]
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each request was answered by a hot route."""
+    found: list[bool] = []
+    (route,) = HOT_ROUTES
+
+    async def noting(request: HotRequest) -> HotAnswer | None:
+        answer = await route(request)
+        found.append(answer is not None)
+        return answer
+
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [noting])
+    return found
+
+
+def both_ways(
+    lake: Lake, arranged: Callable[[Lake], list[Request]], answered: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> list[bool]:
+    """Send the same to the same state, hot and then through Django; returns which were answered hot."""
+    told: list[list[str]] = []
+    hot: list[bool] = []
+    for _ in range(2):
+        requests = arranged(lake)
+        forget()
+        answered.clear()
+        answers = sent(lake, requests)
+        told.append([plain(each) for each in [*answers_told(answers), *left_behind().items()]])
+        hot = hot or list(answered)
+        monkeypatch.setattr(asgi, "HOT_ROUTES", [])
+    for first, second in zip(*told, strict=True):
+        assert first == second
+    return hot
+
+
+def answers_told(answers: list[Answer]) -> Iterator[Any]:
+    for number, answer in enumerate(answers):
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        body = answer.body
+        if headers.get("content-encoding") == "gzip":
+            body = zlib.decompress(body, 31)
+        elif headers.get("content-encoding") == "zstd":
+            body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
+        yield number, answer.status, headers, body.decode()
+
+
+def arranged_table(lake: Lake) -> list[Request]:
+    for name in ("orders", "view"):
+        lake.client.delete(lake.table(name))
+        lake.client.delete(lake.view(name))
+    lake.client.delete(lake.namespace("sales"))
+    assert lake.create_namespace("sales").status == 200
+    assert lake.create_table("orders").status == 200
+    assert lake.create_view("view").status == 200
+    return commits(lake)
+
+
+def test_hot_commits_are_those_of_django(lake: Lake, answered: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    hot = both_ways(lake, arranged_table, answered, monkeypatch)
+    assert [number for number, was_hot in enumerate(hot) if was_hot] == [*range(10), 11, 26]
+
+
+def test_what_a_table_lies_in_is_known_as_it_is_now(lake: Lake, answered: list[bool]) -> None:
+    """Namespace and warehouse are kept from commit to commit, each as long as its row is of that version."""
+    lake.create_table("orders")
+    lake.commit("orders", set_properties(a="1"))
+    upgrade = {"action": "upgrade-format-version", "format-version": 3}
+    for allowed, status in (([1, 2], 400), ([1, 2, 3], 200)):
+        Warehouse.objects.update(allowed_format_versions=allowed)
+        assert lake.commit("orders", upgrade).status == status
+    Namespace.objects.update(path=["moved"], path_key="moved", name_key="moved")
+    assert lake.commit("orders", set_properties(a="2"), within="moved").status == 200
+    assert OutboxEvent.objects.latest("sequence").data["namespace"] == ["moved"]
+    assert lake.commit("orders", set_properties(a="2")).status == 404
+    # each was answered without Django, but the one whose table is gone; the first decision is Django's, too
+    assert answered[-4:] == [True, True, True, False]
+
+
+def test_a_warm_commit_asks_for_its_table_once_and_not_by_django(
+    lake: Lake, answered: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create_table("orders")
+    for number in range(3):
+        lake.commit("orders", set_properties(a=str(number)))
+    statements: list[str] = []
+    execute = psycopg.AsyncCursor.execute
+
+    async def noting(cursor: Any, statement: Any, *arguments: Any, **options: Any) -> Any:
+        statements.append(statement.decode().split()[0])
+        return await execute(cursor, statement, *arguments, **options)
+
+    def by_django(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.AsyncCursor, "execute", noting)
+        patch.setattr(psycopg.Cursor, "execute", by_django)
+        assert lake.commit("orders", set_properties(a="warm")).status == 200
+    assert len(statements) <= 3, statements
+    assert answered[-1]
