@@ -1,6 +1,7 @@
 """Django's settings, filled from config.py."""
 
 import secrets
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -67,6 +68,10 @@ TEMPLATES = [
         "OPTIONS": {"loaders": ["django.template.loaders.app_directories.Loader"]},
     }
 ]
+# the console's own folder, which WhiteNoise serves there: nothing is collected
+STATIC_URL = "/console/static/"
+STATIC_ROOT = str(files("console") / "static")
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
 # what a worker can run: nothing else has to be imported for it
 PROCRASTINATE_IMPORT_PATHS = [

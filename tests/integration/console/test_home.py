@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from lakewarden import __version__
@@ -40,12 +42,14 @@ def test_a_hostile_host_header_is_escaped(client: AsgiClient) -> None:
     assert "<script>" not in page
 
 
-@pytest.mark.parametrize("path", ["/console", "/console/style.css"])
+@pytest.mark.parametrize("path", ["/console", "/console/static/style.css"])
 def test_pages_forbid_what_they_do_not_need(client: AsgiClient, path: str) -> None:
     headers = client.get(path).headers
     assert "default-src 'self'" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == headers["cross-origin-opener-policy"] == "same-origin"
 
 
 def test_page_loads_nothing_from_elsewhere_and_has_no_inline_style_or_script(client: AsgiClient) -> None:
@@ -55,10 +59,25 @@ def test_page_loads_nothing_from_elsewhere_and_has_no_inline_style_or_script(cli
 
 
 def test_style_is_kept_by_browsers_until_it_changes(client: AsgiClient) -> None:
-    first = client.get("/console/style.css")
-    assert (first.status, first.headers["content-type"]) == (200, "text/css; charset=utf-8")
-    again = client.get("/console/style.css", headers={"if-none-match": first.headers["etag"]})
+    address = re.findall(r'href="(/[^"]+[.]css)"', client.get("/console").body.decode())[0]
+    first = client.get(address)
+    assert (first.status, first.headers["content-type"]) == (200, 'text/css; charset="utf-8"')
+    assert (len(first.body), first.headers["cache-control"]) == (
+        int(first.headers["content-length"]),
+        "max-age=60, public",
+    )
+    again = client.get(address, headers={"if-none-match": first.headers["etag"]})
     assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("name", ["none.css", "../pages.py", "%2e%2e/pages.py", "..%2fpages.py", "", "/etc/passwd"])
+def test_no_other_file_is_served(client: AsgiClient, name: str) -> None:
+    assert client.get(f"/console/static/{name}").status == 404
+
+
+def test_the_answers_of_apis_do_not_pass_the_guard_of_pages(client: AsgiClient) -> None:
+    headers = client.get("/catalog/v1/config").headers
+    assert not {"content-security-policy", "cross-origin-opener-policy", "x-frame-options"} & headers.keys()
 
 
 def test_home_is_for_reading_only(client: AsgiClient) -> None:
