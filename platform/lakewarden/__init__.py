@@ -1,3 +1,3 @@
-"""Lakewarden: the Django project and the kernel that the apps stand on."""
+"""Lakewarden: the Django project, and the kernel that all apps use."""
 
 __version__ = "0.1.0"

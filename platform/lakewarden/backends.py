@@ -1,4 +1,4 @@
-"""The only place that picks concrete backends: authorizer, authenticator, storage."""
+"""Builds the configured authorizer, authenticator and storage; nothing else may choose or import a backend."""
 
 from functools import cache, lru_cache
 

@@ -1,7 +1,7 @@
-"""Numbers that the processes of one server share: each writes its own row, all read all; nobody ever locks.
+"""Shared memory of the processes of one server: each writes its own row, all read all rows, and no lock is needed.
 
-A row outlives its process (one that is frozen still holds what it holds) until the supervisor clears it. A server of
-one process has a board of one row, in memory of its own.
+A row stays until the supervisor clears it after the end of its process: a process that hangs still uses what it has
+taken. A server of one process has a board of one row, in its own memory.
 """
 
 import mmap
@@ -13,18 +13,19 @@ from typing import Final, Self
 
 WORD: Final = 8
 BUCKETS: Final = 1024
-"""Callers are told apart by a keyed hash: two in one bucket have one share, and nobody can choose with whom."""
+"""Number of hash buckets for callers. Two callers in one bucket share a limit; the hash is keyed, so a caller cannot
+choose their bucket."""
 AMOUNTS: Final = ("bodies", "answers", "working")
-"""What is counted by caller."""
+"""The amounts that are counted by caller."""
 
-_SECRET: Final = 16  # bytes, at the beginning
+_SECRET: Final = 16  # bytes at the beginning of the memory
 _STATE, _SEEN, _CONNECTIONS, _OF_A_PROCESS = range(4)
 _COLUMNS: Final = _OF_A_PROCESS + len(AMOUNTS) * (1 + BUCKETS)
-_HEAD: Final = _SECRET // WORD + 1  # words: the secret, and whether all have been ready
+_HEAD: Final = _SECRET // WORD + 1  # words: the secret, and a flag that all processes were ready once
 
 
 class Board:
-    """`row` is this process's own; the supervisor has none (-1)."""
+    """`row` is the row of this process; the supervisor has none (-1)."""
 
     def __init__(self, file: int, *, processes: int, row: int) -> None:
         self.processes = processes
@@ -40,7 +41,7 @@ class Board:
 
     @property
     def were_all_ready(self) -> bool:
-        """Whether there was a moment at which each process was ready."""
+        """Whether all processes were ready at the same time at least once."""
         return bool(self._words[_HEAD - 1])
 
     def note_all_ready(self) -> None:
@@ -55,21 +56,21 @@ class Board:
         self._words[self._at(self.row, _STATE)] = 1
 
     def note_alive(self, milliseconds: int, *, connections: int) -> None:
-        """`milliseconds` of the monotonic clock, which is the same for all processes of a machine."""
+        """Heartbeat; `milliseconds` are of the monotonic clock, which all processes of a machine share."""
         self._words[self._at(self.row, _SEEN)] = milliseconds
         self._words[self._at(self.row, _CONNECTIONS)] = connections
 
     def seen(self, row: int) -> int:
-        """When the process of this row was last known to be alive."""
+        """The last heartbeat of the process of this row, in milliseconds of the monotonic clock."""
         return int(self._words[self._at(row, _SEEN)])
 
     def fewest_connections_elsewhere(self) -> int | None:
-        """Of the other processes that are ready; None when there is none."""
+        """The smallest number of connections of another process that is ready; None if there is none."""
         others = [row for row in range(self.processes) if row != self.row and self._words[self._at(row, _STATE)]]
         return min((self._words[self._at(row, _CONNECTIONS)] for row in others), default=None)
 
     def clear(self, row: int) -> None:
-        """Forget what a process that has ended held."""
+        """Reset the row of a process that has ended."""
         for column in range(_COLUMNS):
             self._words[self._at(row, column)] = 0
 
@@ -78,17 +79,17 @@ class Board:
         return int.from_bytes(digest) % BUCKETS
 
     def add(self, amount: str, bucket: int, change: int) -> None:
-        """Change what this process holds; by one thread at a time."""
+        """Change an amount of this process. Not thread-safe: the caller must hold a lock."""
         total = _OF_A_PROCESS + AMOUNTS.index(amount) * (1 + BUCKETS)
         for column in (total, total + 1 + bucket):
             self._words[self._at(self.row, column)] += change
 
     def taken(self, amount: str) -> int:
-        """What all processes hold."""
+        """The sum of an amount over all processes."""
         return self._sum(_OF_A_PROCESS + AMOUNTS.index(amount) * (1 + BUCKETS))
 
     def held(self, amount: str, bucket: int) -> int:
-        """What all processes hold for the callers of one bucket."""
+        """The sum of an amount over all processes, for the callers of one bucket."""
         return self._sum(_OF_A_PROCESS + AMOUNTS.index(amount) * (1 + BUCKETS) + 1 + bucket)
 
     def _sum(self, column: int) -> int:
@@ -104,7 +105,7 @@ def _size(processes: int) -> int:
 
 
 def new_file(processes: int) -> int:
-    """A file descriptor of a new board, which no name leads to."""
+    """Create the file of a new board; returns its descriptor. The file has no name, so no other process can open it."""
     with tempfile.TemporaryFile() as file:
         file.truncate(_size(processes))
         file.write(secrets.token_bytes(_SECRET))
@@ -121,6 +122,6 @@ def current() -> Board:
 
 
 def join(file: int, *, processes: int, row: int) -> None:
-    """Have the board of the server's other processes; called before anything is counted."""
+    """Use the board of the server's other processes; called before anything is counted."""
     global _current  # noqa: PLW0603 a process has one
     _current = Board(file, processes=processes, row=row)

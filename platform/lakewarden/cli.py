@@ -1,4 +1,4 @@
-"""The `lakewarden` command. Each command imports what it needs itself, so that `--help` and mistakes answer at once."""
+"""The `lakewarden` command. Each command imports what it needs, so `--help` and usage errors respond immediately."""
 
 import os
 import sys
@@ -37,7 +37,9 @@ def _django() -> config.Config:
 
 
 def _require_current(*, waits: bool = False) -> None:
-    """Refuse a database that is not at this version; `waits` for one that is not there yet."""
+    """Raises ClickException unless the database is migrated to this version; `waits`: wait for
+    it to become reachable.
+    """
     from lakewarden.schema_version import DatabaseNotReady, require_current, wait_until_current
 
     try:
@@ -53,7 +55,7 @@ def _require_current(*, waits: bool = False) -> None:
 def main() -> None:
     """Lakewarden: an Apache Iceberg REST catalog with tenants and authorization.
 
-    To try it with nothing installed: `lakewarden dev`. To run it: set LAKEWARDEN__DATABASE__URL and
+    To try it without other software: `lakewarden dev`. To run it: set LAKEWARDEN__DATABASE__URL and
     LAKEWARDEN__OPENID__OIDC__ISSUER, then `lakewarden migrate`, `lakewarden bootstrap`, `lakewarden serve` and
     `lakewarden work`. `lakewarden doctor` says what is missing.
     """
@@ -70,7 +72,7 @@ def version() -> None:
 def migrate(*, verbose: bool) -> None:
     """Bring the database, and OpenFGA's model if it is used, to this version.
 
-    Safe to run twice and from several machines at once.
+    It is safe to run it repeatedly, and on several machines at the same time.
     """
     _django()
     limits.choose(limits.UNLIMITED)
@@ -88,7 +90,7 @@ def migrate(*, verbose: bool) -> None:
 
 @main.group()
 def openfga() -> None:
-    """Look after OpenFGA, where it decides who may do what (LAKEWARDEN__AUTHORIZATION__BACKEND=openfga)."""
+    """Maintain OpenFGA, if it is the authorizer (LAKEWARDEN__AUTHORIZATION__BACKEND=openfga)."""
 
 
 @openfga.command()
@@ -96,9 +98,10 @@ def openfga() -> None:
     "--dry-run", is_flag=True, help="Change nothing: only print the number of differences and the first ones."
 )
 def reconcile(*, dry_run: bool) -> None:
-    """Make OpenFGA hold exactly the rights that are in the database. Servers may run meanwhile.
+    """Make the rights in OpenFGA equal to those in the database. Servers may keep running.
 
-    Needed once to move to OpenFGA from another backend, and after OpenFGA's own data were restored or changed by hand.
+    Run it once after switching to OpenFGA from another backend, and whenever OpenFGA's own data were restored from a
+    backup or changed by hand.
     """
     settings = _django()
     limits.choose(limits.of_work())
@@ -124,7 +127,10 @@ def reconcile(*, dry_run: bool) -> None:
 )
 @click.option("--admin-name", metavar="NAME", help="Name to show for the administrator until the first login.")
 def bootstrap(*, admin: str, admin_name: str | None) -> None:
-    """Create the default project and make USER the first administrator. Doing it again changes nothing."""
+    """Create the default project and make USER the first administrator.
+
+    If the server has an administrator already, nothing is changed.
+    """
     _django()
     _require_current()
     from lakewarden.context import SYSTEM, Caller, PrincipalId, RequestContext
@@ -147,8 +153,8 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
 def reopen_bootstrap(*, yes: bool) -> None:
     """Let one more caller become administrator, for when all administrators have lost access.
 
-    The next POST /management/v1/bootstrap, or `lakewarden bootstrap`, makes another administrator. Until then EVERYBODY
-    with a valid token can be that one. Those who are administrators stay it; it is on record in the audit.
+    The next POST /management/v1/bootstrap, or `lakewarden bootstrap`, adds an administrator. Until then ANYBODY with a
+    valid token can become administrator. Present administrators keep their rights. The audit records this command.
     """
     _django()
     _require_current()
@@ -176,18 +182,19 @@ def reopen_bootstrap(*, yes: bool) -> None:
     "--processes",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Processes that serve [default: LAKEWARDEN__SERVER__PROCESSES, or one for each core, as far as there are four "
-    "of LAKEWARDEN__SERVER__THREADS for each].",
+    help="Number of processes [default: LAKEWARDEN__SERVER__PROCESSES, or one for each core, but no more than a "
+    "quarter "
+    "of LAKEWARDEN__SERVER__THREADS].",
 )
 def serve(*, processes: int | None) -> None:
-    """Answer /catalog, /management and /console until TERM, INT or HUP.
+    """Run the server (/catalog, /management, /console) until TERM, INT or HUP.
 
-    Several processes share the port, so that all cores of the machine are used. Threads, connections and memory are
-    limits of the whole server, which its processes divide among them: to use 8 cores, set LAKEWARDEN__SERVER__THREADS
-    to 32 at least, and see that PostgreSQL allows as many connections and 8 more for each process. A process that
-    ends, or hangs, is replaced while the others serve on.
+    It starts several processes, which share the port, to use all cores of the machine. The limits of threads,
+    connections and memory are those of the whole server and are divided among the processes. To use 8 cores, set
+    LAKEWARDEN__SERVER__THREADS to at least 32, and let PostgreSQL accept that many connections and 8 more for each
+    process. A process that ends or hangs is replaced while the others keep running.
 
-    Refuses a database that is not migrated.
+    It does not start if the database is not migrated.
     """
     from lakewarden.stop import Stop
 
@@ -209,7 +216,7 @@ def serve(*, processes: int | None) -> None:
 @click.argument("processes", type=int)
 @click.argument("row", type=int)
 def serve_one(*, listener: int, lifeline: int, shared: int, processes: int, row: int) -> None:
-    """Be one of the processes of `serve`, which starts this with its file descriptors."""
+    """Run one of the processes of `serve`, which starts this command with its file descriptors."""
     from lakewarden import board
     from lakewarden.stop import Stop
 
@@ -225,7 +232,7 @@ def serve_one(*, listener: int, lifeline: int, shared: int, processes: int, row:
 
 @main.command()
 def work() -> None:
-    """Do background work (purges and other tasks) until TERM; any number may run."""
+    """Run background work (purges and other tasks) until TERM. Any number of workers may run."""
     _django()
     limits.choose(limits.of_work())
     _require_current(waits=True)
@@ -237,7 +244,7 @@ def work() -> None:
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(*, as_json: bool) -> None:
-    """Check everything that is configured, and say what is wrong and how to fix it."""
+    """Check everything that is configured; say what is wrong and how to correct it."""
     from lakewarden.doctor.command import main as examine
 
     sys.exit(examine(as_json=as_json))
@@ -246,10 +253,13 @@ def doctor(*, as_json: bool) -> None:
 @main.command()
 @click.option("--port", type=int, required=True, help="Port on 127.0.0.1.")
 @click.option(
-    "--state-dir", type=click.Path(path_type=Path), required=True, help="Where clients, users and the key are kept."
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Directory for clients, users and the signing key.",
 )
 def issuer(*, port: int, state_dir: Path) -> None:
-    """Run the development OIDC issuer. Refuses outside LAKEWARDEN__MODE=development."""
+    """Run the OIDC issuer for development. Requires LAKEWARDEN__MODE=development."""
     from standalone.issuer.refusal import StartRefused
     from standalone.issuer.server import run
 
@@ -261,14 +271,16 @@ def issuer(*, port: int, state_dir: Path) -> None:
 
 _stack_options = [
     click.option(
-        "--port", type=click.IntRange(1, 65535), help="Port of the server [default: the last run's, or a free one]."
+        "--port",
+        type=click.IntRange(1, 65535),
+        help="Port of the server [default: that of the last run, or a free one].",
     ),
     click.option(
         "--data-dir",
         type=click.Path(path_type=Path, file_okay=False),
         default=Path(".lakewarden"),
         show_default=True,
-        help="Where the database, the warehouse, credentials and logs are kept.",
+        help="Directory for the database, the warehouse, credentials and logs.",
     ),
 ]
 
@@ -284,14 +296,15 @@ def _with_stack_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where addresses and credentials are written as JSON when ready [default: ready.json in the data directory].",
+    help="File to which addresses and credentials are written as JSON when the server is ready [default: ready.json in "
+    "the data directory].",
 )
 @click.option("--warehouse", default="file", show_default=True, metavar="KIND", help="Storage of the warehouse `demo`.")
 def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse: str) -> None:
     """Run a complete server on this machine, with everything it needs, until TERM or Ctrl-C.
 
-    PostgreSQL, an OIDC issuer, the server and the worker are started from what is installed with Lakewarden; a
-    warehouse, an administrator and an engine's credentials are there when it is ready.
+    It starts PostgreSQL, an OIDC issuer, the server and a worker, all of which are installed with Lakewarden, and
+    creates a warehouse, an administrator and credentials for an engine. For trying and testing, not for production.
     """
     from standalone.dev import run
     from standalone.options import DevOptions
@@ -301,12 +314,14 @@ def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse:
 
 @main.command()
 @_with_stack_options
-@click.option("--exit", "exit_after", is_flag=True, help="End when the job is done, instead of serving on.")
+@click.option("--exit", "exit_after", is_flag=True, help="Exit when the job is done, instead of running until Ctrl-C.")
 @click.option(
-    "--result", type=click.Path(path_type=Path, dir_okay=False), help="Write row counts and sums here as JSON."
+    "--result",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to which row counts and sums are written as JSON.",
 )
 def demo(*, port: int | None, data_dir: Path, exit_after: bool, result: Path | None) -> None:
-    """Show the product at work: `dev`, and a Spark job that loads and changes a year of real flights through it."""
+    """Run `dev` and a Spark job that loads a year of real flights into Iceberg tables and changes them."""
     from standalone.demo import run
     from standalone.options import DevOptions
 
@@ -319,13 +334,13 @@ def demo(*, port: int | None, data_dir: Path, exit_after: bool, result: Path | N
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path(".lakewarden/ready.json"),
     show_default=True,
-    help="The file that `lakewarden dev` or `demo` wrote.",
+    help="The ready file that `lakewarden dev` or `demo` wrote.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def spark_sql(*, ready_file: Path, arguments: tuple[str, ...]) -> None:
-    """Open Spark's SQL shell on the warehouse of a running `dev` or `demo`, with or without Java installed.
+    """Open Spark's SQL shell on the warehouse of a running `dev` or `demo`. Java need not be installed.
 
-    ARGUMENTS go to spark-sql as they are, e.g. -e "SHOW NAMESPACES".
+    ARGUMENTS are passed to spark-sql unchanged, e.g. -e "SHOW NAMESPACES".
     """
     from standalone.demo import shell
 

@@ -1,4 +1,4 @@
-"""What one request carries through all layers: the caller, the project, the request id; never a global."""
+"""`RequestContext`: caller, project and request id of one request, passed through all layers as an argument."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NewType
@@ -12,18 +12,17 @@ ROLE_PREFIX = "role:"
 
 
 def role_principal(role_id: object) -> PrincipalId:
-    """A role as a principal: `role:<id>`."""
+    """The principal id of a role: `role:<id>`."""
     return PrincipalId(f"{ROLE_PREFIX}{role_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent the request, once their token was verified. Their privileges are those of a `Principal`.
+    """The sender of a request, whose token is verified. Privileges are those of a `Principal`.
 
-    `name` and `email` are what the token says, for provisioning only. `token_roles` are names that the identity
-    provider gives them; in a project they stand for its roles of that source. `assumed_role` is the id of the role
-    that the caller asks to act as; it is checked when the principal is determined (`tenants.access`).
-    The audit and the events call the caller `actor`.
+    `name` and `email` come from the token and are only used to register the user. `token_roles` are the roles in the
+    token; in a project they count as its roles with that source. `assumed_role` is the id of the role that the caller
+    wants to act as (x-assume-role); `tenants.access` checks it. Audit and events call the caller `actor`.
     """
 
     id: PrincipalId
@@ -35,17 +34,19 @@ class Caller:
 
     @property
     def provider(self) -> str:
-        """The id of the identity provider that the token came from."""
+        """The id of the identity provider that issued the token."""
         return self.id.partition("~")[0]
 
     @property
     def owner(self) -> PrincipalId:
-        """Who owns what the caller creates: the role that they act as, so that nothing is left to who leaves it."""
+        """The owner of what the caller creates. With an assumed role it is the role, so its members keep the object if
+        the caller leaves the role.
+        """
         return self.id if self.assumed_role is None else role_principal(self.assumed_role)
 
     @property
     def key(self) -> "CallerKey":
-        """Everything that decides what the caller may do; the key of the decision cache."""
+        """Everything that determines the caller's privileges; the key of the decision cache."""
         return (self.id, self.token_roles, self.assumed_role)
 
 
@@ -54,7 +55,7 @@ CallerKey = tuple[PrincipalId, tuple[str, ...], str | None]
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A caller's key; `fingerprint` is of the request that it belongs to, `attempt` is this very execution of it."""
+    """An `Idempotency-Key`; `fingerprint` identifies its request, `attempt` this execution of the request."""
 
     key: UUID
     fingerprint: str
@@ -63,7 +64,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What `authorize` allowed, and the privileges that decided."""
+    """An allowed decision, and the privileges because of which it was allowed."""
 
     action: str
     object_type: str
@@ -74,7 +75,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What `authorize` did not allow, on an object that it had before it."""
+    """A denied decision on an object that exists."""
 
     action: str
     object_type: str
@@ -85,10 +86,10 @@ class Refused:
 
 @dataclass(slots=True)
 class Trail:
-    """What a request turned out to be about, for those who count and audit it when it is over.
+    """What is learned about a request while it runs, for the statistics and the audit after its end.
 
-    `authorize` notes the project and the warehouse of the first object that was found in one, all that it allowed,
-    and the last refusal.
+    `authorize` notes project and warehouse of the first object that has them, all allowed decisions, and the last
+    denied one.
     """
 
     project_id: str | None = None

@@ -1,4 +1,4 @@
-"""Looks after the database connection of the thread that serves a request, and says what a failure of it means."""
+"""Decides what a failure of the database means for a request: retry, 503, or an unknown outcome."""
 
 from typing import Any
 
@@ -14,21 +14,21 @@ from psycopg.errors import (
 from lakewarden.errors import CommitStateUnknown, LakewardenError, Unavailable
 from lakewarden.postgres.bounded import Silent
 
-_TRANSACTION_TIMEOUT = "25P04"  # the driver has no class for it before PostgreSQL 17's
+_TRANSACTION_TIMEOUT = "25P04"  # transaction_timeout: older drivers have no exception class for it
 
 
 def begin_request() -> None:
-    """Forget what earlier requests of this thread have committed."""
+    """Reset the flag of commits, which the thread's earlier requests may have set."""
     _session().has_sent_commit = False
 
 
 def may_have_changed() -> bool:
-    """Whether this request has committed something, or tried to: then nobody may be told that nothing was changed."""
+    """Whether this request has sent a commit: then the answer must not claim that nothing was changed."""
     return bool(getattr(_session(), "has_sent_commit", False))
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether the database failed, or gave up what it was doing, for a reason that lies not in the statement."""
+    """Whether the database failed or gave up for a reason other than the statement itself."""
     if isinstance(error, OperationalError | InterfaceError):
         return True
     cause = getattr(error, "__cause__", None)
@@ -41,7 +41,7 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def refusal(error: BaseException) -> LakewardenError:
-    """What the caller is told of an outage."""
+    """The error that the caller gets for an outage."""
     if may_have_changed():
         return CommitStateUnknown(
             "The database failed while the change was being made: load the object to see whether it was applied"
@@ -50,7 +50,7 @@ def refusal(error: BaseException) -> LakewardenError:
 
 
 def may_be_repeated(error: Exception) -> bool:
-    """Whether the failed request changed nothing and may well succeed when it is begun once more."""
+    """Whether the failed request has changed nothing and may succeed if it is repeated."""
     return not may_have_changed() and (was_stale(error) or _has_lost_deadlock(error))
 
 
@@ -63,16 +63,16 @@ def _reason(cause: BaseException | None) -> str:
 
 
 def _has_lost_deadlock(error: Exception) -> bool:
-    """Whether the database undid the transaction so that another, which waited for it, could go on."""
+    """Whether PostgreSQL aborted the transaction to resolve a deadlock."""
     cause = error.__cause__ if isinstance(error, Unavailable) else error
     return isinstance(cause, OperationalError) and isinstance(cause.__cause__, DeadlockDetected)
 
 
 def was_stale(error: Exception) -> bool:
-    """Whether `error` comes from a connection that works no more; it is closed, so that the next use opens another.
+    """Whether `error` is due to a broken connection; closes it, so the next use opens a new one.
 
-    A look at each request's start would cost a query. Nothing of the failed request was applied: a transaction that
-    was cut off is Unavailable, one whose outcome is unknown is another error, and never stale.
+    Connections are not checked at the start of each request, because that would cost a query. Nothing of the failed
+    request was applied: an interrupted transaction raises Unavailable, and an unknown outcome raises another error.
     """
     cause = error.__cause__ if isinstance(error, Unavailable) else error
     if not is_outage(cause) or connection.connection is None:
@@ -80,9 +80,9 @@ def was_stale(error: Exception) -> bool:
     if connection.in_atomic_block or connection.is_usable():
         return False
     connection.close()
-    # a database that was silent for so long would be so again
+    # after a long wait without an answer, a retry would probably wait as long again
     return not isinstance(getattr(cause, "__cause__", None), Silent)
 
 
-def _session() -> Any:  # noqa: ANN401 the engine's own attribute, which Django's types do not know
+def _session() -> Any:  # noqa: ANN401 it has an attribute of our engine, which Django's types do not know
     return connection

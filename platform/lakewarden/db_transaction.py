@@ -1,8 +1,7 @@
-"""One transaction around a change, with an honest answer when the database goes away in the middle.
+"""The transaction of a change, which reports correctly whether anything was applied if the database fails.
 
-Rows are locked in one order everywhere, so that two changes wait for each other in turn and never both: the server;
-who is in which role of a project (an advisory lock); roles, warehouses, namespaces, tables; users; the project; what
-is granted, and who is in a role.
+All transactions lock in one global order, so two of them never deadlock: the server's row; the memberships of a
+project (an advisory lock); roles, warehouses, namespaces, tables; users; the project's row; grants and memberships.
 """
 
 import logging
@@ -19,11 +18,11 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def changing() -> Iterator[None]:
-    """Commit everything inside, or nothing.
+    """Run the body of the `with` in a transaction.
 
-    Raises Unavailable when the database failed before the commit was sent (nothing was applied), CommitStateUnknown
-    when it failed during the commit itself, or when an earlier transaction of the same request was committed. What
-    goes wrong after the commit is logged: the change is made.
+    Raises Unavailable if the database failed before the commit was sent (nothing was applied), CommitStateUnknown if it
+    failed during the commit, or if an earlier transaction of the same request was committed. An error after the commit
+    is only logged, because the change is made.
     """
     outermost = not connection.in_atomic_block
     finished, committed = False, []
@@ -34,7 +33,7 @@ def changing() -> Iterator[None]:
             finished = True
     except Exception as error:
         if committed:
-            logger.exception("The change is committed; what was to follow it failed")
+            logger.exception("The change is committed, but an action after the commit failed")
             return
         if not isinstance(error, Error) or not is_outage(error):
             raise
@@ -46,5 +45,5 @@ def changing() -> Iterator[None]:
 
 
 def after_commit(follow_up: Callable[[], None]) -> None:
-    """Have `follow_up` called when the open transaction is committed; what it raises is logged, and stops no other."""
+    """Call `follow_up` after the open transaction is committed; an error in it is logged and affects no other one."""
     transaction.on_commit(follow_up, robust=True)

@@ -1,4 +1,4 @@
-"""The exception tree of the whole product; the one renderer turns it into Iceberg's error model.
+"""All errors that API users can see; `http.errors` renders them in the Iceberg error model.
 
 LakewardenError
 ├── BadRequest 400                  malformed input: the caller must change the request

@@ -10,5 +10,5 @@ def new_id() -> uuid.UUID:
 
 
 def new_id_text() -> str:
-    """As `new_id`, in its 36 characters."""
+    """Like `new_id`, as text of 36 characters."""
     return str(uuid_utils.uuid7())

@@ -1,6 +1,6 @@
-"""Bounds what large requests take together: each says how much before it fetches, unpacks or builds it.
+"""Limits the memory of large requests together: each reserves it before it fetches, decompresses or builds anything.
 
-A request that finds no room waits a little, and is then answered 503 with Retry-After: nothing of it was applied.
+A request that finds no room waits for a short time and is then answered 503 with Retry-After; it has changed nothing.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from lakewarden.shares import Shares, of_server
 T = TypeVar("T")
 
 UNCOUNTED = 256 * 1024
-"""Bytes: what is smaller is bounded by the number of threads."""
+"""Bytes: smaller amounts are not counted, because the number of threads limits them."""
 PATIENCE_S = 5.0
 MOST_WAITING = 4
-"""Requests that may wait for room; each keeps a thread from others meanwhile."""
+"""Requests that may wait for room; few, because each blocks a thread while it waits."""
 _BUILDERS = 2
 _LOOK_S = 0.1
 
 
 class Budget:
-    """Bytes that are in use at the same time, and places to wait for them; both divided among callers by `Shares`.
+    """Memory in bytes, and places to wait for it; both are divided among callers by `Shares`.
 
-    A request counts as `most` bytes at most, a caller's whole share: the largest document is served, and leaves room.
+    A request counts as at most `most` bytes, a caller's whole share, so even the largest document can be served.
     """
 
     def __init__(self, capacity: int, *, percent: int = 100) -> None:
@@ -48,7 +48,7 @@ class Budget:
         return self._bytes.take(caller, min(size, self.most))
 
     def take(self, size: int, caller: str = "") -> None:
-        """Wait for room; raises Unavailable when there is none in time, or too many wait already."""
+        """Take `size` bytes, waiting if necessary; raises Unavailable after a time-out or if too many are waiting."""
         with self._changed:
             if self.try_take(size, caller):
                 return
@@ -61,7 +61,10 @@ class Budget:
         raise Unavailable("Too many large requests at once; nothing was changed. Try again shortly")
 
     def _wait_for(self, size: int, caller: str) -> bool:
-        """Whether there was room in time; what other processes give back tells nobody here."""
+        """Wait until there is room; returns False after the time-out.
+
+        It polls, because other processes cannot notify.
+        """
         deadline = time.monotonic() + PATIENCE_S
         while (left := deadline - time.monotonic()) > 0:
             self._changed.wait(min(left, _LOOK_S))
@@ -77,7 +80,7 @@ class Budget:
 
 @cache
 def working() -> Budget:
-    """What requests on large documents, lists and bodies work on."""
+    """The memory for large documents, lists and bodies."""
     settings = config.current().server
     return Budget(settings.max_working_bytes, percent=settings.caller_share_percent)
 
@@ -87,7 +90,7 @@ _held: ContextVar[tuple[str, dict[object, int]] | None] = ContextVar("held", def
 
 @contextmanager
 def held_by_request(caller: str) -> Iterator[None]:
-    """Around one request in its thread: what it holds is its caller's, and is given back at its end."""
+    """Surrounds a request in its thread: what `hold` takes counts for its caller and is released at the end."""
     mine: dict[object, int] = {}
     token = _held.set((caller, mine))
     try:
@@ -99,9 +102,9 @@ def held_by_request(caller: str) -> Iterator[None]:
 
 
 def hold(what: object, size: int) -> None:
-    """Count `size` bytes for the request of this thread until it ends; `what` names them, a second time counts once.
+    """Reserve `size` bytes for this thread's request until it ends; for the same `what` only the largest size counts.
 
-    Raises Unavailable when there is no room. Outside of requests (a task, a command) nothing is counted.
+    Raises Unavailable if there is no room. Outside of requests (in tasks and commands) nothing is counted.
     """
     held = _held.get()
     if held is None or size < UNCOUNTED:
@@ -114,9 +117,7 @@ def hold(what: object, size: int) -> None:
 
 
 async def off_loop(build: Callable[[], T], *, size: int, caller: str) -> T:
-    """Call `build`, which takes `size` bytes of the caller's, in one of few threads; Unavailable when there is no room
-    now.
-    """
+    """Run `build`, which needs `size` bytes, in one of a few threads; raises Unavailable if there is no room now."""
     if not working().try_take(size, caller):
         raise Unavailable("Too many large requests at once. Try again shortly")
     try:

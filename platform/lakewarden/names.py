@@ -1,4 +1,4 @@
-"""Names are stored as written and matched without case; every table that has names keeps this key beside them."""
+"""Names are stored as written but compared ignoring case: every table with names also stores their match key."""
 
 import unicodedata
 
@@ -10,12 +10,12 @@ MAX_DEPTH = 16
 
 
 def match_key(name: str) -> str:
-    """What two names that differ only in case or Unicode composition have in common."""
+    """The key for comparing names: equal for names that differ only in case or in Unicode composition."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def check_name(name: str, *, what: str) -> str:
-    """Return `name`; raise InvalidArgument when the database or a path could not carry it."""
+    """Returns `name`; raises InvalidArgument if it cannot be stored in the database or used in a path."""
     if not name:
         raise InvalidArgument(f"Invalid {what} name: it is empty")
     if len(name) > MAX_NAME_LENGTH:

@@ -1,16 +1,16 @@
-"""Where a request comes from: what is an address, and as coarsely as one sender can choose it; for audit and authn."""
+"""Parses client addresses and maps them to networks, to limit and audit senders; for audit, authn and http."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-_PREFIX: Final = 64  # bits: what one customer of a provider has of IPv6
+_PREFIX: Final = 64  # bits: one customer of a provider can usually choose any address in a /64
 _MOST: Final = 64  # characters of an address
 
 Address = IPv4Address | IPv6Address
 
 
 def address_of(text: str) -> Address | None:
-    """The address that `text` is; None when it is not one. A socket for both families writes IPv4 as IPv6."""
+    """Parse an address; None if it is not valid. IPv4 in IPv6 form (from dual-stack sockets) is returned as IPv4."""
     try:
         found = ip_address(text) if len(text) <= _MOST else None
     except ValueError:
@@ -19,7 +19,7 @@ def address_of(text: str) -> Address | None:
 
 
 def network_of(address: str) -> str:
-    """The /64 network of an IPv6 address, any other address as it is, and nothing for what is not an address."""
+    """The /64 network of an IPv6 address; an IPv4 address as it is; empty for an invalid address."""
     found = address_of(address)
     if isinstance(found, IPv6Address):
         return str(IPv6Network((int(found), _PREFIX), strict=False))

@@ -1,4 +1,4 @@
-"""Keyset pages of lists: an opaque token holds the key of the last item shown."""
+"""Pages of lists by key: the opaque page token contains the key of the last item."""
 
 import base64
 import binascii
@@ -13,19 +13,22 @@ from lakewarden.memory import hold
 T = TypeVar("T")
 
 MAX_PAGE_SIZE = 1000
-_PER_ENTRY = 1000  # bytes that an entry takes at most while it is fetched and rendered
+_PER_ENTRY = 1000  # bytes of memory for an entry while it is fetched and rendered
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`after`: key of the last item of the page before, or None; `size`: None asks for everything."""
+    """`after` is the key of the last item of the page before, or None; `size` None requests all items."""
 
     after: str | None
     size: int | None
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "Page":
-        """Neither `pageToken` nor `pageSize` asks for everything. Raises BadRequest for a bad one of either."""
+        """Parse `pageToken` and `pageSize`; without both, all items are requested.
+
+        Raises BadRequest if one is invalid.
+        """
         token, size = query.get("pageToken"), query.get("pageSize")
         if token is None and size is None:
             return cls(None, None)
@@ -33,13 +36,13 @@ class Page:
 
     @property
     def limit(self) -> int:
-        """How many to ask for: one more than is shown tells whether there are more."""
+        """How many items to fetch: one more than are shown, to find out whether there are more."""
         return 1 + (config.current().catalog.max_list_entries if self.size is None else self.size)
 
     def cut(self, found: Sequence[tuple[T, str]]) -> tuple[list[T], str | None]:
-        """What is shown of at most `limit` (item, key) pairs, and the key behind which the next page starts.
+        """The items to show of at most `limit` (item, key) pairs, and the key of the next page (None: there is none).
 
-        Raises BadRequest when everything was asked for and is too much.
+        Raises BadRequest if all items were requested and there are too many.
         """
         if self.size is None:
             if len(found) >= self.limit:
@@ -53,7 +56,7 @@ class Page:
 
 
 def next_token(key: str) -> str:
-    """The token of the page that starts behind `key`."""
+    """The token of the page that starts after `key`."""
     return base64.urlsafe_b64encode(b"1" + key.encode()).decode().rstrip("=")
 
 

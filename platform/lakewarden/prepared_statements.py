@@ -1,7 +1,7 @@
-"""Prepared, binary statements on Django's own connection, for the few queries that every request makes.
+"""Runs prepared, binary statements on Django's connection, for the few queries that every request makes.
 
-The ORM compiles its SQL and has Postgres plan it anew each time: four to eight times the cost of the query itself.
-Only `models` and `services` call this.
+The ORM compiles the SQL and PostgreSQL plans it for each call, which costs four to eight times as much as the query.
+Only models and services may call this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,36 +14,36 @@ M = TypeVar("M", bound=models.Model)
 Parameters = Sequence[object] | Mapping[str, object]
 
 IN_ROW = 2000
-"""Bytes: a longer value is not kept in its row."""
+"""Bytes: PostgreSQL stores longer values outside of the row (TOAST)."""
 
 
 def fetch(statement: str, parameters: Parameters) -> list[tuple[Any, ...]]:
-    """All rows. Errors are Django's (django.db.Error); the statement is part of the transaction that is open."""
+    """Run a query in the open transaction and return all rows. Raises django.db.Error."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         return cursor.execute(statement.encode(), parameters, prepare=True, binary=True).fetchall()
 
 
 def execute(statement: str, parameters: Parameters) -> None:
-    """As `fetch`, for a statement that returns no rows."""
+    """Like `fetch`, for a statement that returns no rows."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(statement.encode(), parameters, prepare=True)
 
 
 def unless_large(column: str) -> str:
-    """The column's value where it is kept in the row itself, as it is; null for one that is large.
+    """SQL for a column's value if it is stored uncompressed in the row; null if it is large.
 
-    Telling costs nothing: neither function reads or unpacks a value that is kept elsewhere.
+    The check is cheap: neither function reads or decompresses a value that is stored outside of the row.
     """
     is_small = f"pg_column_size({column}) < {IN_ROW} and pg_column_compression({column}) is null"
     return f"case when {is_small} then {column} end"
 
 
 class Shape(Generic[M]):
-    """All columns of a model under an alias, and the instance that their values make.
+    """The columns of a model under an alias, and how to build an instance from their values.
 
-    A `narrow` column (never null) comes along only where it is small; else the instance reads it when it is asked for.
+    A `narrow` column (never null) is only selected if it is small; otherwise the instance reads it when it is used.
     """
 
     def __init__(self, model: type[M], alias: str, *, narrow: str | None = None) -> None:

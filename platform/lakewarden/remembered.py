@@ -1,4 +1,4 @@
-"""Remembers what a function made of a short text. What callers make up must not fill the memory with long ones."""
+"""A cache for functions of one text. Long texts are not cached, so callers cannot fill the memory with them."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 def remembered(make: Callable[[Text], Result], *, entries: int, longest: int) -> Callable[[Text], Result]:
-    """`make`, which is called once for each of the last `entries` texts of at most `longest` characters."""
+    """Wrap `make` in a cache of `entries` results, for texts of at most `longest` characters."""
     kept = lru_cache(maxsize=entries)(make)
 
     def find(text: Text) -> Result:

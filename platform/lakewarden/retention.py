@@ -1,4 +1,4 @@
-"""Removes old rows in batches, each a transaction of its own: whoever writes meanwhile never waits for long."""
+"""Removes old rows in batches, each in a transaction of its own, so writers never wait for long."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,9 +9,10 @@ BATCH: Final = 5000
 
 
 def forget(table: str, *, first: str, expired: str, parameters: Mapping[str, object]) -> int:
-    """Remove the rows of `table` for which `expired` holds, in the order of `first`; returns how many went.
+    """Remove the rows of `table` for which the condition `expired` is true, in the order of `first`; returns how many.
 
-    All three are SQL of our own, never a caller's. `first` needs an index, and what is expired comes first in it.
+    All three are inserted into SQL, so they must never come from a caller. `first` needs an index in which expired rows
+    come first.
     """
     statement = f"""
         with oldest as (select ctid, {expired} as expired from {table} order by {first} limit %(batch)s),

@@ -1,4 +1,4 @@
-"""Compares database and authorization model with this version; `serve` and `work` refuse to start on a difference."""
+"""Checks that database and authorization model are at this version; otherwise `serve` and `work` do not start."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,25 +16,25 @@ from lakewarden.errors import Unavailable
 from lakewarden.postgres import pooler
 from lakewarden.postgres.opening import accepts_connections
 
-_LOCK = 0x6C6B6D67  # advisory lock: two `lakewarden migrate` at once run one after the other
+_LOCK = 0x6C6B6D67  # advisory lock: two runs of `lakewarden migrate` at the same time wait for each other
 _PAUSE_S: Final = 0.5
 _SAID_EVERY_S: Final = 10.0
 
 
 class DatabaseNotReady(Exception):
-    """The database, or OpenFGA, cannot be used as it is; the message names the command or setting that helps."""
+    """The database or OpenFGA cannot be used; the message names the command or setting that helps."""
 
 
 class DatabaseUnreachable(DatabaseNotReady):
-    """The database did not answer, or refused the connection."""
+    """The database did not answer or refused the connection."""
 
 
 def pending() -> list[str]:
-    """Migrations that this version has and the database has not, as `app.name`; raises DatabaseNotReady."""
+    """The migrations that are not applied yet, as `app.name`; raises DatabaseNotReady."""
     try:
         executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
     except (OperationalError, InterfaceError) as error:
-        connections[DEFAULT_DB_ALIAS].close()  # the next try must not meet the same broken connection
+        connections[DEFAULT_DB_ALIAS].close()  # otherwise the next attempt would use the same broken connection
         raise DatabaseUnreachable(f"The database cannot be reached: {str(error).strip()}") from error
     unknown = set(executor.loader.applied_migrations) - set(executor.loader.disk_migrations)
     if unknown:
@@ -47,7 +47,7 @@ def pending() -> list[str]:
 
 
 def require_current() -> None:
-    """Raises DatabaseNotReady unless the database, and the authorization model, are at exactly this version."""
+    """Raises DatabaseNotReady unless database and authorization model are at exactly this version."""
     _refuse_wrong_pooler()
     missing = pending()
     if missing:
@@ -65,10 +65,10 @@ def require_current() -> None:
 
 
 def wait_until_current(tell: Callable[[str], None]) -> None:
-    """`require_current`, but a database that is not there yet is waited for: `database.start_wait_s` at most.
+    """Like `require_current`, but wait for a database that is not reachable yet, at most `database.start_wait_s`.
 
-    A database that accepts connections but rejects this one (a wrong password) is not waited for. `tell` is given a
-    sentence at once and then every ten seconds.
+    It does not wait for a database that accepts connections but rejects this one (a wrong password). `tell` is called
+    with a message immediately and then every ten seconds.
     """
     settings = config.current().database
     began, told_at, has_accepted = time.monotonic(), -_SAID_EVERY_S, False
@@ -77,7 +77,8 @@ def wait_until_current(tell: Callable[[str], None]) -> None:
             return require_current()
         except DatabaseUnreachable as error:
             accepts, waited_s = accepts_connections(settings), time.monotonic() - began
-            # it may have come back between the failure and this question: one that accepts has a second try
+            # the database may have become reachable since the failure, so it gets a second attempt before this one
+            # counts
             if (accepts and has_accepted) or waited_s >= settings.start_wait_s:
                 raise
             has_accepted = accepts
@@ -97,7 +98,7 @@ def _refuse_wrong_pooler() -> None:
 
 
 def migrate_authorization() -> list[str]:
-    """Bring OpenFGA's store and model to this version; returns what was done. Raises DatabaseNotReady."""
+    """Update OpenFGA's store and model to this version; returns a sentence for each step. Raises DatabaseNotReady."""
     settings = config.current()
     if not settings.authorization.by_openfga:
         return []
@@ -111,7 +112,7 @@ def migrate_authorization() -> list[str]:
 
 
 def migrate(*, verbosity: int) -> list[str]:
-    """Apply what is pending, under a lock; returns the names. Raises DatabaseNotReady."""
+    """Apply pending migrations under a lock; returns their names. Raises DatabaseNotReady."""
     _refuse_wrong_pooler()
     missing = pending()
     if not missing:

@@ -1,4 +1,4 @@
-"""Django's settings, filled from config.py."""
+"""Django's settings, derived from the configuration (lakewarden.config)."""
 
 import secrets
 from importlib.resources import files
@@ -21,7 +21,7 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
         "PASSWORD": unquote(url.password or ""),
         "HOST": unquote(options.pop("host", url.hostname or "")),
         "PORT": url.port or "",
-        # one connection a thread, for as long as it works: see lakewarden.database
+        # each thread keeps its connection until it fails, see lakewarden.database
         "CONN_MAX_AGE": None,
         "OPTIONS": {
             "prepare_threshold": 1,
@@ -35,11 +35,12 @@ def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
 _config = config.current()
 
 DEBUG = False
-SECRET_KEY = secrets.token_hex(32)  # nothing is signed yet; Django wants one
-ALLOWED_HOSTS = ["*"]  # the API answers under whatever name it is reached by
+# required by Django, but nothing is signed with it, so it need not survive a restart
+SECRET_KEY = secrets.token_hex(32)
+ALLOWED_HOSTS = ["*"]  # the API answers under any host name
 ROOT_URLCONF = "lakewarden.urls"
 APPEND_SLASH = False
-DATA_UPLOAD_MAX_MEMORY_SIZE = None  # asgi.py bounds every body
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # asgi.py limits every body
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
@@ -73,7 +74,7 @@ STATIC_URL = "/console/static/"
 STATIC_ROOT = str(files("console") / "static")
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
-# what a worker can run: nothing else has to be imported for it
+# the modules whose tasks a worker can run
 PROCRASTINATE_IMPORT_PATHS = [
     "lakewarden.tasks.cleanup",
     "lakewarden.tasks.purge",
@@ -111,7 +112,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": _config.log.level},
     "loggers": {
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
-        # our renderer logs what matters about an answer, once
+        # `http.errors` logs failed requests, once
         "django.request": {"handlers": [], "level": "CRITICAL", "propagate": False},
         "django.server": {"handlers": [], "propagate": True},
         "procrastinate": {"level": "WARNING"},

@@ -1,4 +1,4 @@
-"""So much of something that is short (threads, places, bytes), divided so that no caller can take all of it."""
+"""Divides a limited resource (threads, places, bytes) so no caller can take all of it."""
 
 import threading
 from typing import Final
@@ -9,10 +9,10 @@ _ALL: Final = 100
 
 
 class Shares:
-    """`total` units. Thread-safe.
+    """`total` units of a resource. Thread-safe.
 
-    A caller may take more while what they hold stays below a multiple of what is free: alone they get `percent` of
-    all; the more others hold, the less. So there is something left for who comes next, without a fixed share for each.
+    A caller may take more as long as they hold less than a multiple of what is free. A single caller gets `percent` of
+    the total; the more others hold, the less. So something is left for the next caller, without fixed shares.
     """
 
     def __init__(self, total: int, *, percent: int) -> None:
@@ -30,7 +30,7 @@ class Shares:
         return self._held.get(caller, 0)
 
     def take(self, caller: str, amount: int = 1) -> bool:
-        """Whether the caller may have `amount` more; then they have it."""
+        """Take `amount` units for the caller; returns False, and takes nothing, if that is too much."""
         with self._lock:
             if not self._has_room(caller, amount):
                 return False
@@ -38,7 +38,7 @@ class Shares:
             return True
 
     def force(self, caller: str, amount: int) -> None:
-        """Count what is taken anyway; it may be more than there is."""
+        """Take `amount` units even if that exceeds the total."""
         with self._lock:
             self._add(caller, amount)
 
@@ -65,10 +65,10 @@ class Shares:
 
 
 class CommonShares(Shares):
-    """`total` units of all processes of the server together.
+    """`total` units, shared by all processes of the server.
 
-    What is taken is noted first and looked at then: of two processes that take the last of it at the same moment, at
-    least one sees the other, so there is never more taken than there is.
+    The amount is added first and checked afterwards: if two processes take the last units at the same moment, at least
+    one of them sees the other, so no more than the total is ever taken.
     """
 
     def __init__(self, name: str, total: int, *, percent: int, on: board.Board | None = None) -> None:
@@ -100,7 +100,7 @@ class CommonShares(Shares):
 
 
 def of_server(name: str, total: int, *, percent: int) -> Shares:
-    """Shares of what the server has once, however many processes it is; `name` is one of `board.AMOUNTS`."""
+    """Shares of a resource of the whole server, however many processes it has; `name` is one of `board.AMOUNTS`."""
     if board.current().processes == 1:
         return Shares(total, percent=percent)
     return CommonShares(name, total, percent=percent)

@@ -1,4 +1,4 @@
-"""Ends a process in its time: TERM, INT and HUP are waited for by a thread, from the start on, so that none is lost."""
+"""Stops a process in time: from the start on, a thread waits for TERM, INT and HUP, so no signal is lost."""
 
 import os
 import signal
@@ -8,15 +8,17 @@ from typing import Final
 
 _SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 AFTERWARDS_S: Final = 4.0
-"""For what a server has left to do when the time of its requests in progress is over."""
-_KILLED_BY: Final = 128  # a shell's exit code of a process that a signal ended is this and the signal's number
+"""Seconds for the rest of the shutdown after the time for requests in progress."""
+# the exit code of a process that a signal ended is 128 plus the number of the signal, as in shells
+_KILLED_BY: Final = 128
 
 
 class Stop:
-    """The first signal begins the stop, the second ends the process at once.
+    """The first signal starts to stop the process, the second one ends it immediately.
 
-    Until there is something to stop, the first one ends it. A process of several is told by its supervisor what to
-    do: further signals may be the same one, sent to all processes of a group, and are nothing new.
+    Before `prepare` is called, the first signal ends the process. In one of several processes (`is_one_of_several`), a
+    second signal is ignored: a terminal sends signals to the whole group, so it may be the same one that the
+    supervisor handles.
     """
 
     def __init__(self, *, is_one_of_several: bool = False) -> None:
@@ -29,22 +31,22 @@ class Stop:
         self._signals = _SIGNALS
 
     def watch(self) -> None:
-        """Takes over the signals; called by the main thread before it starts others."""
-        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by `nohup`, and so it stays
+        """Take over the signals; must be called in the main thread, before other threads start."""
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # `nohup` ignores SIGHUP, which must stay so
             self._signals -= {signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, self._signals)
         threading.Thread(target=self._wait, name="signals", daemon=True).start()
 
     def prepare(self, begin: Callable[[], None], *, bound_s: float, at_last: Callable[[], None] | None = None) -> None:
-        """`begin` is to be called by the first signal; `bound_s` seconds later the process ends, whatever is stuck.
+        """Call `begin` at the first signal; `bound_s` seconds later the process ends, even if something hangs.
 
-        `at_last` is called before it ends so, or by a second signal.
+        `at_last` is called before that, or at a second signal.
         """
         with self._lock:
             self._begin, self._bound_s, self._at_last = begin, bound_s, at_last
 
     def begin(self) -> None:
-        """Begin the stop, if that has not been done yet; any thread may call it."""
+        """Start to stop the process, unless it has started already; any thread may call it."""
         with self._lock:
             if self._begin is None:
                 os._exit(0)

@@ -1,4 +1,4 @@
-"""Every address that the server answers, in one place."""
+"""All URLs of the server."""
 
 from django.urls import include, path
 

@@ -1,7 +1,7 @@
-"""Typed configuration from LAKEWARDEN__* variables; settings.py and the commands read it, nothing else the environment.
+"""The typed configuration from the variables LAKEWARDEN__*; nothing else may read the environment.
 
-`LAKEWARDEN__DATABASE__URL` sets `database.url`; names are matched without case. Unknown names and contradictory
-values refuse to start.
+`LAKEWARDEN__DATABASE__URL` sets `database.url`; names are compared ignoring case. The server does not start with an
+unknown name, an invalid value or a contradiction.
 """
 
 from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig

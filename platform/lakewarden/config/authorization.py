@@ -1,4 +1,4 @@
-"""What callers may do, and who decides it."""
+"""Settings of authorization."""
 
 from typing import Literal
 
@@ -9,10 +9,13 @@ from lakewarden.config.sections import HttpUri, Section
 
 class AuthorizationConfig(Section):
     backend: Literal["database", "openfga", "allow-all"] = Field(
-        "database", description="Who decides what a caller may do; `openfga` needs `openfga.api_url`."
+        "database",
+        description="The authorizer: `database`, `openfga` (which requires `openfga.api_url`), or `allow-all`, which "
+        "allows "
+        "every caller everything.",
     )
 
-    # nothing else compares the name: a test reads all code for it
+    # only this class may compare the name, which a test checks
     @property
     def by_openfga(self) -> bool:
         return self.backend == "openfga"
@@ -43,6 +46,4 @@ class OpenFgaConfig(Section):
 
 
 class RolesConfig(Section):
-    max_nesting_depth: int = Field(
-        10, ge=1, le=100, description="Most roles in a chain in which each is a member of the next."
-    )
+    max_nesting_depth: int = Field(10, ge=1, le=100, description="Most roles that may be nested in each other.")

@@ -1,4 +1,4 @@
-"""Tables, views and their files."""
+"""Settings of the catalog: storage, limits of tables and views, deletion."""
 
 from typing import Literal
 
@@ -50,15 +50,17 @@ class CatalogConfig(Section):
         100_000,
         ge=1000,
         le=10_000_000,
-        description="Most entries of a list that is asked for without pages; a longer one is refused (400), and can be "
+        description="Most entries of a list that is requested without pages; a longer list is refused (400) and must "
+        "be "
         "read in pages.",
     )
     max_metadata_bytes: int = Field(
         64 * 1024 * 1024,
         ge=64 * 1024,
         le=256 * 1024 * 1024,
-        description="Largest metadata of a table or view, in bytes of its JSON, not packed. A change that leaves it "
-        "larger is refused (400), unless it makes it smaller than before.",
+        description="Largest metadata of a table or view, in bytes of uncompressed JSON. A change after which it is "
+        "larger "
+        "is refused (400), unless the change makes it smaller.",
     )
     max_properties: int = Field(10_000, ge=100, description="Most properties of a table or view.")
     max_properties_bytes: int = Field(
@@ -90,7 +92,7 @@ class CatalogConfig(Section):
 
 
 class DeletionConfig(Section):
-    """What happens to what is dropped."""
+    """What happens to dropped objects and their files."""
 
     purge_grace_s: int = Field(
         60,
@@ -109,11 +111,12 @@ class DeletionConfig(Section):
     )
     purge_ledger: Literal["counts", "paths"] = Field(
         "counts",
-        description="What is kept of the files that a purge removes: how many and how large they were, or their "
-        "`paths` too.",
+        description="What is recorded of the files that a purge removes: only number and size (`counts`), or also "
+        "their "
+        "`paths`.",
     )
     purge_ledger_paths: int = Field(
-        100_000, ge=0, description="Most paths that are kept of one purge; the counts are of all its files."
+        100_000, ge=0, description="Most paths that are recorded for one purge; the counts always include all files."
     )
 
 

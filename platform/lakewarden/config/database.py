@@ -1,4 +1,4 @@
-"""The database, and what a worker's sessions of it are allowed instead."""
+"""Settings of the database connections of servers and workers."""
 
 from pydantic import Field, SecretStr
 
@@ -6,7 +6,7 @@ from lakewarden.config.sections import Names, Section
 
 
 class SessionTimeouts(Section):
-    """What a session of the database may wait for, in seconds; requests and a worker each have their own."""
+    """Time-outs of a database session, in seconds; servers and workers have different ones."""
 
     lock_timeout_s: float
     statement_timeout_s: float
@@ -62,19 +62,19 @@ class DatabaseConfig(SessionTimeouts):
 
 
 class WorkerConfig(SessionTimeouts):
-    """What one process of `lakewarden work` takes on."""
+    """Settings of `lakewarden work`, for each process."""
 
     tasks_at_once: int = Field(4, ge=1, le=64, description="Tasks that a worker runs at the same time.")
     queues: Names = Field(
         (),
-        description="Queues that a worker takes tasks from, separated by commas; empty takes all. Of the workers "
-        "together, each queue needs one: `tabular_purge`, `soft_deletion`, `task_log_cleanup`, `housekeeping`.",
+        description="Queues that a worker takes tasks from, separated by commas; empty: all. Each queue needs at least "
+        "one "
+        "worker: `tabular_purge`, `soft_deletion`, `task_log_cleanup`, `housekeeping`.",
     )
     give_up_after_s: int = Field(
         0,
         ge=0,
-        description="Seconds without a database after which a worker ends with exit code 1; 0 is never: it tries again "
-        "until the database is back.",
+        description="Seconds without a database after which a worker ends with exit code 1; 0: it never gives up.",
     )
     lock_timeout_s: float = Field(30, gt=0, le=86400, description="As `database.lock_timeout_s`, for a worker.")
     statement_timeout_s: float = Field(

@@ -1,4 +1,4 @@
-"""Reads the configuration from LAKEWARDEN__* variables."""
+"""Reads the configuration from the variables LAKEWARDEN__*."""
 
 import os
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ PREFIX = "LAKEWARDEN__"
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; the message lists every problem, one a line."""
+    """The configuration is invalid; the message lists every problem, one in a line."""
 
 
 def read(environment: Mapping[str, str]) -> Config:
     """Build the configuration from `environment`.
 
-    Raises ConfigError that names each wrong variable; values of secrets are never part of the message.
+    Raises ConfigError, which names each wrong variable; the message never contains the value of a secret.
     """
     tree: dict[str, Any] = {}
     for name, value in environment.items():

@@ -1,4 +1,4 @@
-"""Who callers are: OpenID providers, and a Kubernetes cluster."""
+"""Settings of authentication: OpenID providers and a Kubernetes cluster."""
 
 from pathlib import Path
 from typing import Literal, Self
@@ -9,7 +9,7 @@ from lakewarden.config.sections import HttpUri, Names, Section
 
 
 class IntrospectionConfig(Section):
-    """How to ask a provider about a token (RFC 7662); off without `client_id`."""
+    """Introspection of tokens (RFC 7662); off without `client_id`."""
 
     client_id: str | None = Field(
         None, min_length=1, description="Client that may introspect tokens; without it opaque tokens are refused."
@@ -19,7 +19,7 @@ class IntrospectionConfig(Section):
         None, description="Introspection endpoint (RFC 7662), if not the one of the discovery document."
     )
     all_tokens: bool = Field(
-        default=False, description="Introspect signed tokens (JWT) too, so that a revoked one soon loses its access."
+        default=False, description="Introspect signed tokens (JWT), too, so a revoked token soon loses access."
     )
     recheck_after_s: int = Field(
         60, ge=1, le=3600, description="Seconds after which an accepted token is introspected again, in the background."
@@ -50,7 +50,7 @@ class OidcConfig(Section):
     additional_issuers: Names = Field((), description="Further values of `iss` that this provider uses.")
     scope: str | None = Field(None, min_length=1, description="A scope that every token must carry.")
     subject_claim: Names = Field(
-        ("oid", "sub"), min_length=1, description="Claims that name the user; the first present is taken."
+        ("oid", "sub"), min_length=1, description="Claims that contain the user's id; the first one present is used."
     )
     roles_claim: str | None = Field(
         None, min_length=1, description="Claim that lists roles, as a dotted path, for example `realm_access.roles`."
@@ -59,10 +59,14 @@ class OidcConfig(Section):
         256, ge=1, le=10_000, description="Most roles in a token; one that lists more is refused (401)."
     )
     name_claim: str | None = Field(
-        None, min_length=1, description="Claim to take the user's name from before the usual ones, as a dotted path."
+        None,
+        min_length=1,
+        description="Claim with the user's name, as a dotted path; it has precedence over the usual claims.",
     )
     email_claim: str | None = Field(
-        None, min_length=1, description="Claim to take the email address from before the usual ones, as a dotted path."
+        None,
+        min_length=1,
+        description="Claim with the email address, as a dotted path; it has precedence over the usual claims.",
     )
     clock_skew_s: int = Field(
         60, ge=0, le=600, description="Seconds by which the clocks of the provider and of this server may differ."
@@ -74,18 +78,18 @@ class OidcConfig(Section):
 
 
 class KubernetesConfig(Section):
-    """Service accounts of one cluster as callers; their ids begin with `kubernetes~`."""
+    """Service accounts of one Kubernetes cluster as callers; their ids begin with `kubernetes~`."""
 
     enabled: bool = Field(default=False, description="Accept tokens of Kubernetes service accounts.")
     method: Literal["token-review", "keys"] = Field(
         "token-review",
-        description="`token-review` asks the API server, and notices a deleted account; `keys` verifies signatures "
-        "with the cluster's keys, and accepts a token until it expires.",
+        description="`token-review` asks the API server, which refuses tokens of deleted accounts; `keys` verifies "
+        "signatures with the cluster's keys and accepts a token until it expires.",
     )
     api_server: HttpUri = Field("https://kubernetes.default.svc", description="Address of the cluster's API server.")
     ca_file: Path = Field(
         Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
-        description="Certificates (PEM) that the API server's must be signed by.",
+        description="CA certificates (PEM) that have signed the API server's certificate.",
     )
     token_file: Path = Field(
         Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
@@ -98,8 +102,8 @@ class KubernetesConfig(Section):
     )
     subject: Literal["uid", "name"] = Field(
         "uid",
-        description="What names an account: its `uid` (an account of the same name that is made later is another one)"
-        " or its `name` (`system:serviceaccount:<namespace>:<name>`).",
+        description="What identifies an account: its `uid` (an account that is created again with the same name is "
+        "another user) or its `name` (`system:serviceaccount:<namespace>:<name>`).",
     )
     recheck_after_s: int = Field(
         10, ge=1, le=3600, description="Seconds after which an accepted token is reviewed again, in the background."

@@ -1,4 +1,4 @@
-"""How many objects there may be."""
+"""Settings of quotas: how many objects there may be."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from lakewarden.config.sections import Section
 
 
 class QuotasConfig(Section):
-    """Most objects of a kind in what they lie in; 0 is no limit. Dropped ones count until their rows are gone."""
+    """Most objects of a type; 0: no limit. Dropped objects count until they are removed for good."""
 
     projects: int = Field(10_000, ge=0, description="Most projects of the server.")
     warehouses_in_project: int = Field(1000, ge=0, description="Most warehouses of a project.")

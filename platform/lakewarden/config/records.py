@@ -1,4 +1,4 @@
-"""What is kept of requests and changes, and what is logged."""
+"""Settings of what is recorded: usage, events, idempotency, audit, log."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ class UsageConfig(Section):
 
 
 class EventsConfig(Section):
-    """The outbox: events of changes, kept until they are delivered, and for a while where nobody asks for them."""
+    """The outbox of events, which are kept until they are delivered and then for a while."""
 
     retention_days: int = Field(
         7, ge=1, le=36500, description="Days for which events are kept after every enabled sink has received them."
@@ -25,50 +25,51 @@ class EventsConfig(Section):
     max_rows: int = Field(
         1_000_000,
         ge=1000,
-        description="Most such events that are kept; beyond it the oldest go before their time.",
+        description="Most such events that are kept; if there are more, the oldest are removed earlier.",
     )
 
 
 class IdempotencyConfig(Section):
-    """What is remembered by `Idempotency-Key`. Changes are always: with the change itself, for 35 minutes."""
+    """What is stored for an `Idempotency-Key`. A change is always stored, for 35 minutes, in its own transaction."""
 
     refusals_per_hour: int = Field(
         1000,
         ge=0,
-        description="Refusals (400, 406, 409, 422) of one caller's authorized requests that are remembered in an hour; "
-        "beyond it, a repeated request is evaluated again.",
+        description="Refusals (400, 406, 409, 422) of authorized requests that are stored for one caller in an hour; "
+        "beyond that, a repeated request is evaluated again.",
     )
     max_answer_bytes: int = Field(
         16 * 1024,
         ge=1024,
-        description="Largest answer of the management API that is remembered; a request with a larger one is never "
-        "carried out twice either, but its answer cannot be repeated.",
+        description="Largest response of the management API that is stored. A request with a larger response is not "
+        "executed twice either, but its response cannot be repeated.",
     )
 
 
 class AuditConfig(Section):
-    """What is kept of who did what. Changes are always recorded, with the change itself."""
+    """What the audit records. Changes are always recorded, in their own transaction."""
 
     decisions: Literal["all", "denied", "none"] = Field(
         "all",
-        description="Which decisions on requests are recorded beside the changes: `all`, only what was `denied` "
-        "(bad credentials too), or `none`.",
+        description="Which decisions are recorded in addition to changes: `all`, only `denied` ones (including invalid "
+        "credentials), or `none`.",
     )
     retention_days: int = Field(
-        90, ge=1, le=36500, description="Days for which the audit is kept; older days are dropped whole."
+        90, ge=1, le=36500, description="Days for which the audit is kept; it is removed by whole days."
     )
     window_s: int = Field(
         10,
         ge=1,
         le=300,
-        description="Seconds for which equal refusals of a caller (without credentials: of an address) are gathered "
-        "into one entry with their number. A server that is killed loses those of this time.",
+        description="Seconds in which equal refusals of a caller (without credentials: of an address) are combined "
+        "into one entry with a count. A server that is killed loses the refusals of this time.",
     )
     groups: int = Field(
         10_000,
         ge=100,
-        description="Most different refusals, and as many decisions, that wait in memory to be written; more are only "
-        "counted, in an entry that says so.",
+        description="Most different refusals, and as many allowed decisions, that wait in memory to be written; "
+        "further "
+        "ones are only counted, in an entry with the outcome `lost`.",
     )
     refusals_of_one_caller: int = Field(
         100,

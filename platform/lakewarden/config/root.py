@@ -1,4 +1,4 @@
-"""The whole configuration, and what holds between its sections."""
+"""The whole configuration, and the checks across its sections."""
 
 import re
 from typing import Literal, Self
@@ -20,7 +20,7 @@ RESERVED_PROVIDERS = {
     "lakewarden": "roles without a source system",
     "role": "roles as principals",
 }
-"""Ids that no OpenID provider may have, as its users or their roles would be taken for others; and whose they are."""
+"""Ids that an OpenID provider must not have, and what uses them: its users or roles could be mistaken for others."""
 _PROVIDER_ID = re.compile(r"[a-z0-9-]{1,64}")
 
 

@@ -1,4 +1,4 @@
-"""What every section of the configuration is made of."""
+"""The base class and value types of the configuration's sections."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 
 def _split(value: object) -> object:
-    """Accept `a,b` for lists, as environment variables have no lists."""
+    """Accept `a,b` for lists, because environment variables have no lists."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""The HTTP server: what it listens on, and how much of it one caller may take."""
+"""Settings of the HTTP server."""
 
 import re
 from ipaddress import ip_network
@@ -35,7 +35,7 @@ Networks = Annotated[Names, AfterValidator(_networks)]
 
 
 THREADS_OF_A_PROCESS = 4
-"""Fewer could all be taken by one caller."""
+"""With fewer threads, one caller could take all of them (`caller_share_percent`)."""
 
 
 class ServerConfig(Section):
@@ -45,20 +45,24 @@ class ServerConfig(Section):
         None,
         ge=1,
         le=256,
-        description="Processes that serve; by default one for each core, as far as there are four of `threads` for "
-        "each. They divide `threads`, `queue`, `verification_threads`, `max_connections` and "
-        "`storage.max_calls_at_once` among them, and take memory from the same whole.",
+        description="Number of server processes; by default one for each core, but no more than a quarter of "
+        "`threads`. "
+        "`threads`, `queue`, `verification_threads`, `max_connections` and `storage.max_calls_at_once` are divided "
+        "among them; limits of memory are shared.",
     )
     threads: int = Field(
-        16, ge=1, le=4096, description="Threads that run requests (and database connections), of all processes."
+        16,
+        ge=1,
+        le=4096,
+        description="Threads that run requests, each with a database connection; of all processes together.",
     )
     base_uri: str | None = Field(
         None, description="Address under which clients reach the server, if it differs from the request's."
     )
     trusted_proxies: Networks = Field(
         (),
-        description="Addresses and networks (`10.0.0.0/8`) of proxies in front, whose `x-forwarded-for`, `-host`, "
-        "`-proto`, `-port` and `-prefix` are believed; without them, and from anybody else, these headers are ignored.",
+        description="Addresses and networks (`10.0.0.0/8`) of proxies in front of the server, whose headers "
+        "`x-forwarded-for`, `-host`, `-proto`, `-port` and `-prefix` are used; those of other senders are ignored.",
     )
     enable_default_project: bool = Field(
         default=True,
@@ -69,25 +73,25 @@ class ServerConfig(Section):
     max_plain_body_bytes: int = Field(
         2 * 1024 * 1024,
         ge=64 * 1024,
-        description="Largest body, unpacked, of requests that carry no metadata of a table or view, no transaction and "
-        "no metrics report; 413 beyond it.",
+        description="Largest uncompressed body, in bytes, of requests without metadata of a table or view, without a "
+        "transaction and without a metrics report; a larger one is refused (413).",
     )
     max_body_values: int = Field(
         500_000,
         ge=10_000,
-        description="Most values (numbers, texts, lists, objects) in a request body, counted by its commas; a fifth of "
-        "it in one that carries no metadata of a table or view, and no transaction; 413 beyond it.",
+        description="Most values (numbers, strings, lists, objects) in a request body, counted by its commas; a body "
+        "without metadata of a table or view and without a transaction may have a fifth of them. Else 413.",
     )
     max_working_bytes: int = Field(
         512 * 1024 * 1024,
         ge=64 * 1024 * 1024,
-        description="Bytes of memory, estimated, that requests on large tables, lists and bodies may take together; "
-        "more of them wait, and are then answered 503.",
+        description="Estimated memory, in bytes, that requests for large tables, lists and bodies may use together; "
+        "further ones wait and are then answered 503.",
     )
     max_sending_bytes: int = Field(
         256 * 1024 * 1024,
         ge=16 * 1024 * 1024,
-        description="Bytes of large answers that clients may leave unread together, beyond which new requests are "
+        description="Memory, in bytes, of large responses that clients have not read yet; beyond it, new requests are "
         "answered 503.",
     )
     small_body_bytes: int = Field(
@@ -98,8 +102,9 @@ class ServerConfig(Section):
     bodies_in_flight_bytes: int = Field(
         128 * 1024 * 1024,
         ge=1024 * 1024,
-        description="Memory for the larger bodies of all requests in progress, uncompressed; at least twice "
-        "`max_body_bytes`.",
+        description="Memory, in bytes, for the larger bodies of all requests in progress, including uncompressed "
+        "copies; "
+        "at least twice `max_body_bytes`.",
     )
     queue: int = Field(256, ge=1, le=10000, description="Requests that may wait for a thread.")
     queue_timeout_s: float = Field(20, ge=0.1, le=600, description="Seconds that a request may wait for a thread.")
@@ -107,11 +112,11 @@ class ServerConfig(Section):
         75,
         ge=1,
         le=100,
-        description="Most that one caller may take of the threads, the queue, and the memory of bodies and answers, "
-        "while the rest stays free for others.",
+        description="Largest share of threads, queue, and memory for bodies and responses that one caller may use; the "
+        "rest stays free for others.",
     )
     verification_threads: int = Field(
-        8, ge=1, le=256, description="Threads that verify tokens which this process does not know yet."
+        8, ge=1, le=256, description="Threads that verify tokens which the process has not verified before."
     )
     max_connections: int = Field(1000, ge=1, le=100000, description="Connections that may be open at once.")
     header_timeout_s: float = Field(
@@ -121,9 +126,9 @@ class ServerConfig(Section):
         20,
         ge=0.1,
         le=600,
-        description="Seconds in which a body must have arrived, and one more for each `min_bytes_per_s` of it.",
+        description="Seconds in which a body must have arrived, plus one for each `min_bytes_per_s` of it.",
     )
-    min_bytes_per_s: int = Field(64 * 1024, ge=1024, description="Slowest pace of a larger body, in bytes a second.")
+    min_bytes_per_s: int = Field(64 * 1024, ge=1024, description="Lowest speed of a larger body, in bytes per second.")
     write_timeout_s: float = Field(
         30, ge=0.1, le=600, description="Seconds after which a client that does not read its response is disconnected."
     )
@@ -134,16 +139,16 @@ class ServerConfig(Section):
         25,
         ge=0,
         le=3600,
-        description="Seconds that requests in progress get to end after TERM; the process has ended 4 seconds later.",
+        description="Seconds for requests in progress to end after TERM; the process ends at most 4 seconds later.",
     )
     hang_timeout_s: float = Field(
         30,
         ge=1,
         le=3600,
-        description="Seconds without a sign of life after which one of several processes is killed and replaced.",
+        description="Seconds without a heartbeat after which one of several processes is killed and replaced.",
     )
     cors_origins: Origins = Field(
-        (), description="Origins whose pages may call the API from a browser; `*` is all of them, empty none."
+        (), description="Origins whose pages may call the API from a browser; `*`: all, empty: none."
     )
 
     @model_validator(mode="after")

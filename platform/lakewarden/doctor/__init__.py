@@ -1,1 +1,1 @@
-"""`lakewarden doctor`: checks everything that is configured, and says in plain words what is wrong and what helps."""
+"""`lakewarden doctor`: checks everything that is configured; says what is wrong and how to correct it."""

@@ -1,4 +1,4 @@
-"""Work that waits: is a worker alive, what is queued; for database.py."""
+"""Checks whether a worker is alive and how many jobs are waiting; for database.py."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,7 +8,7 @@ import psycopg
 
 from lakewarden.doctor.findings import Finding, ok, warn
 
-ALIVE_S = 60  # a worker gives a sign of life every ten seconds
+ALIVE_S = 60  # a worker sends a heartbeat every ten seconds
 
 
 def examine(connection: psycopg.Connection) -> Iterator[Finding]:

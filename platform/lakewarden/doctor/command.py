@@ -11,7 +11,7 @@ from lakewarden.doctor.findings import Finding, State
 
 
 def main(*, as_json: bool) -> int:
-    """Examine this process's environment and print what was found. Returns the exit code: 1 when anything failed."""
+    """Check the configuration in this process's environment and print the findings. Returns 1 if a check failed."""
     findings = run(os.environ)
     click.echo(as_document(findings) if as_json else as_text(findings))
     return 1 if any(finding.state is State.FAIL for finding in findings) else 0
@@ -24,7 +24,7 @@ def as_document(findings: list[Finding]) -> str:
 
 
 def as_text(findings: list[Finding]) -> str:
-    """A line for each check, the remedy below it, and the count at the end."""
+    """A line for each check with its remedy below, and a summary at the end."""
     count = Counter(finding.state for finding in findings)
     summary = (
         f"{len(findings)} checks: {count[State.OK]} ok, {count[State.WARN]} to look at, {count[State.FAIL]} failed"

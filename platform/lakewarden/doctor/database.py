@@ -1,6 +1,6 @@
-"""The database: reachable, new enough, migrated, bootstrapped; then what lies in it: warehouses, work, events.
+"""Checks the database: reachable, recent enough, migrated, bootstrapped; then warehouses, work and growing tables.
 
-Plain SQL on a connection of its own: this must work on a database that the rest of the code does not fit.
+It uses plain SQL and a connection of its own, because it must work with a database of any version.
 """
 
 import re
@@ -50,7 +50,7 @@ def examine(settings: Config) -> Iterator[Finding]:
 
 
 def shown(url: str) -> str | None:
-    """`host:port/database` of an address; None when it is malformed, so that parts of it could be the password."""
+    """`host:port/database` of an address; None if it is malformed, because any part of it could be the password."""
     try:
         parts = urlsplit(url)
         port = parts.port or 5432
@@ -62,7 +62,7 @@ def shown(url: str) -> str | None:
 
 
 def unreachable(place: str, reason: str) -> Finding:
-    """Why there is no connection to `place`, for what libpq said."""
+    """Why there is no connection to `place`, derived from libpq's message."""
     if any(sign in reason for sign in _REFUSED):
         return fail(
             "database",
@@ -85,7 +85,7 @@ def _last_line(text: str) -> str:
 def _without_password(text: str, url: str) -> str:
     password = urlsplit(url).password
     for secret in {password, unquote(password or "")} - {None, ""}:
-        # a password that is a word of the sentence is masked where it stands alone: the driver quotes it nowhere else
+        # only whole words are masked: a password such as "a" must not make the whole message unreadable
         text = re.sub(rf"(?<!\w){re.escape(str(secret))}(?!\w)", "***", text)
     return text
 

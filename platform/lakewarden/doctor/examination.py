@@ -1,4 +1,4 @@
-"""Runs all checks in an order in which a person would repair what they find; for command.py."""
+"""Runs all checks, in the order in which problems should be corrected; for command.py."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -20,9 +20,9 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 
 
 def run(environment: Mapping[str, str]) -> list[Finding]:
-    """Examine the installation that `environment` (its `LAKEWARDEN__*` variables) describes. Never raises.
+    """Check the installation that the variables `LAKEWARDEN__*` in `environment` describe. Never raises.
 
-    With a configuration that cannot be read, its problems are all that is found: every other check needs it.
+    If the configuration is invalid, the findings are only its errors, because every other check needs it.
     """
     try:
         settings = config.read(environment)
@@ -41,6 +41,6 @@ def _misconfigured(problem: str) -> Finding:
 def _guarded(name: str, check: Check, settings: Config) -> Iterator[Finding]:
     try:
         yield from check(settings)
-    except Exception as error:  # noqa: BLE001 somebody in trouble gets the other answers, not a traceback
-        # its text may hold anything, a password too
+    except Exception as error:  # noqa: BLE001 a defect in one check must not hide the others
+        # only the type: the message may contain anything, including a password
         yield fail(name, f"could not be checked ({type(error).__name__})", fix="report this as a defect of Lakewarden")

@@ -1,4 +1,4 @@
-"""What one check found; every check of the doctor yields these, the command prints them."""
+"""The results of checks: every check yields findings, and the command prints them."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line for a person. `fix` says what to do, for everything that is not ok. Neither ever holds a secret."""
+    """One line of the report. `fix` says what to do, for everything that is not ok. Neither may contain a secret."""
 
     state: State
     name: str

@@ -1,4 +1,4 @@
-"""Tables that callers fill: how many rows, how large, how old, and whether their retention works; for database.py."""
+"""Checks the tables that grow with use: rows, size, age, and whether their retention works; for database.py."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ import psycopg
 from lakewarden.config import Config
 from lakewarden.doctor.findings import Finding, ok, warn
 
-_COUNTED: int = 100_000  # rows; more are estimated
+_COUNTED: int = 100_000  # rows; larger numbers are estimated
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _STEP = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """`oldest` reads one moment; `slack` is what retention may be behind before something is wrong with it."""
+    """A table with retention. `oldest` selects the time of its oldest row; `slack` is how late its removal may be."""
 
     name: str
     table: LiteralString

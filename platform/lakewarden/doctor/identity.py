@@ -1,4 +1,4 @@
-"""Everybody who vouches for callers: OIDC providers, their introspection, and the Kubernetes cluster."""
+"""Checks the identity providers: OIDC providers, their introspection, and the Kubernetes cluster."""
 
 import json
 import time
@@ -31,7 +31,7 @@ class _Document:
 
 
 class _Unreadable(Exception):
-    """An address did not give a JSON object; the message says why."""
+    """An address did not return a JSON object; the message says why."""
 
 
 def examine(settings: Config) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def _reached(name: str, setting: str, provider: OidcProvider) -> Iterator[Findin
     discovery = _fetch(provider.jwks_uri or provider.discovery_uri)
     issuer, jwks_uri = discovery.content.get("issuer"), discovery.content.get("jwks_uri")
     if provider.jwks_uri is not None:
-        issuer, jwks_uri = provider.issuer, provider.jwks_uri  # no discovery is needed then, and none may exist
+        issuer, jwks_uri = provider.issuer, provider.jwks_uri  # discovery is not needed then, and may not exist
     if not isinstance(issuer, str) or not provider.trusts(issuer):
         yield fail(
             name,
@@ -144,7 +144,7 @@ def _cluster(settings: KubernetesConfig) -> Iterator[Finding]:
 
 
 def _vouching(cluster: Cluster, settings: KubernetesConfig, own: str) -> str:
-    """How the cluster vouches for service accounts; raises FetchFailed when it does not."""
+    """How the cluster verifies service accounts, as a sentence; raises FetchFailed if it cannot."""
     if settings.method == "token-review":
         cluster.review(own)
         return f"{settings.api_server} is reachable and reviews tokens for this server"
@@ -194,7 +194,7 @@ def _fetch(address: str) -> _Document:
 
 
 def _ahead(date: str | None) -> float | None:
-    """How far the sender's clock is ahead, in seconds; None when it does not tell."""
+    """How far the sender's clock is ahead, in seconds; None if the answer has no valid date."""
     if date is None:
         return None
     try:

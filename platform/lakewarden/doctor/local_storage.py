@@ -1,4 +1,4 @@
-"""The directories below which warehouses of type `local` may lie: there, writable, with room."""
+"""Checks the directories for warehouses of type `local`: existing, writable, with free space."""
 
 import shutil
 import tempfile
@@ -9,7 +9,7 @@ from lakewarden.config import Config
 from lakewarden.doctor.findings import Finding, fail, ok, warn
 
 LITTLE_ROOM = 1024**3  # bytes: a compaction needs about this much
-NO_ROOM = 64 * 1024**2  # bytes: metadata files fit, data hardly
+NO_ROOM = 64 * 1024**2  # bytes: enough for metadata files, but hardly for data
 
 
 def examine(settings: Config) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def examine(settings: Config) -> Iterator[Finding]:
 
 
 def examine_root(root: Path) -> Finding:
-    """Whether warehouses can be made and written below `root`."""
+    """Whether warehouses can be created and written below `root`."""
     name = f"storage {root}"
     try:
         if not root.is_dir():

@@ -1,4 +1,4 @@
-"""OpenFGA, where it decides: reachable with our key, its store and model at this version, no change left behind."""
+"""Checks OpenFGA, if it is the authorizer: reachable, store and model of this version, all changes applied."""
 
 from collections.abc import Iterator
 
@@ -29,8 +29,10 @@ def examine(settings: Config) -> Iterator[Finding]:
 
 
 def _known(settings: Config) -> tuple[tuple[str, str, str, bool] | None, int]:
-    """The row of our store (its id, the model's id and hash, whether it is filled), and how many changes wait."""
-    assert settings.database.url is not None  # noqa: S101 examined by the caller
+    """The row of the store (its id, the model's id and hash, whether it is filled), and the
+    number of waiting changes.
+    """
+    assert settings.database.url is not None  # noqa: S101 checked by the caller
     with psycopg.connect(
         settings.database.url.get_secret_value(), connect_timeout=settings.database.connect_timeout_s, autocommit=True
     ) as connection:

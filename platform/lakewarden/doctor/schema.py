@@ -1,4 +1,4 @@
-"""Whether the database is at this version, and whether somebody administers it; for database.py."""
+"""Checks whether the database is migrated to this version and the server is bootstrapped; for database.py."""
 
 import django
 import psycopg
@@ -10,7 +10,7 @@ Key = tuple[str, str]
 
 
 def migrations(connection: psycopg.Connection) -> Finding:
-    """Compare what the database has with what this version carries."""
+    """Compare the migrations applied in the database with those of this version."""
     django.setup()
     carried = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
     replaced = {key for migration in carried.values() for key in migration.replaces}
@@ -24,7 +24,7 @@ def migrations(connection: psycopg.Connection) -> Finding:
     pending = sorted(
         key
         for key, migration in carried.items()
-        # a squashed migration counts as applied when all that it replaces is
+        # a squashed migration counts as applied if all migrations that it replaces are applied
         if key not in applied
         and key not in replaced
         and not (migration.replaces and set(migration.replaces) <= applied)

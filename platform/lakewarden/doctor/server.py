@@ -1,4 +1,4 @@
-"""Settings that are allowed, and dangerous in the wrong place: development mode, no authorization, the base address."""
+"""Checks settings that are valid but may be dangerous: development mode, no authorization, the base address."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def examine(settings: Config) -> Iterator[Finding]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`; a name other than localhost is taken for reachable."""
+    """Whether only this machine can reach `host`; a name other than localhost counts as reachable from elsewhere."""
     if host == "localhost":
         return True
     try:

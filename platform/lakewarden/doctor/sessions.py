@@ -1,4 +1,6 @@
-"""Whether sessions keep what we set in them: a pooler between, limits that the server refuses; for database.py."""
+"""Checks whether database sessions keep their settings: poolers, and limits that the server
+refuses; for database.py.
+"""
 
 from lakewarden.config import DatabaseConfig
 from lakewarden.doctor.findings import Finding, fail, ok, warn
@@ -7,7 +9,7 @@ from lakewarden.postgres.bounded import Bounded, begin
 
 
 def examine(connection: Bounded, settings: DatabaseConfig) -> Finding:
-    """`connection` has set nothing yet. Raises psycopg.Error."""
+    """`connection` must not have set any parameter yet. Raises psycopg.Error."""
     if pooler.lends_by_transaction(settings):
         return fail("sessions", pooler.SENTENCE, fix=pooler.REMEDY)
     way = (

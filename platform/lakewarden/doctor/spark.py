@@ -1,6 +1,6 @@
-"""What the pipeline needs on this machine: Java and Spark's jars, when the `spark` extra is installed.
+"""Checks what the pipeline needs on this machine: Java and Spark's jars, if the extra `spark` is installed.
 
-The kernel must not depend on the pipeline, which need not be installed: its modules are looked up by name, only here.
+The pipeline's modules are imported by name, because the kernel must not depend on it: it may not be installed.
 """
 
 import importlib
@@ -25,11 +25,11 @@ def examine(_settings: Config) -> Iterator[Finding]:
 def is_present(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # the package above it
+    except ModuleNotFoundError:  # if the package `pipeline` is missing
         return False
 
 
-def _part(name: str) -> Any:  # noqa: ANN401 a module of the pipeline, which the kernel does not know
+def _part(name: str) -> Any:  # noqa: ANN401 a module of the pipeline, without types here
     return importlib.import_module(f"{_PIPELINE}.{name}")
 
 

@@ -1,4 +1,4 @@
-"""Each warehouse's storage, written and read as the server does it; for database.py."""
+"""Checks that each warehouse's storage can be written and read; for database.py."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -13,7 +13,7 @@ from lakewarden.storage.probe import Probe
 from lakewarden.storage.profiles import parse_profile
 
 EXAMINED = 25
-"""So many of the newest are tried: a doctor that takes minutes is not called."""
+"""The number of newest warehouses that are checked: with all of them, the command could take minutes."""
 
 
 def examine(connection: psycopg.Connection) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def examine(connection: psycopg.Connection) -> Iterator[Finding]:
 
 
 def examine_one(identifier: UUID, *, name: str, profile: object) -> Finding:
-    """Write, read and remove a small file in the warehouse."""
+    """Write, read and remove a small file at the warehouse's location."""
     title = f"warehouse {name!r} ({identifier})"
     try:
         parsed = parse_profile(profile)

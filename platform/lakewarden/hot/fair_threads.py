@@ -1,4 +1,4 @@
-"""Threads with a bounded queue, shared fairly among callers: nobody's requests can take all threads or all places."""
+"""A thread pool with a bounded queue; a single caller cannot take all threads or all places in the queue."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class FairThreads:
-    """Used on the event loop only. Callers that wait are served in turn, whoever of them waits with many requests."""
+    """To be used on the event loop only. Waiting callers take turns, no matter how many requests each has."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class FairThreads:
         patience_s: float,
         prepare: Callable[[], None] | None = None,
     ) -> None:
-        """`percent` is what one caller may take of the threads and of the queue; `prepare` is done by each thread."""
+        """`percent` limits one caller's share of the threads and of the queue; each thread calls `prepare` first."""
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=prepare)
         self._running = Shares(threads, percent=percent)
         self._places = Shares(queue, percent=percent)
@@ -33,8 +33,9 @@ class FairThreads:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def run(self, caller: str, work: Callable[..., T], *arguments: object) -> T:
-        """What `work(*arguments)` returns, in a thread. Raises Unavailable, without having begun, when there is no
-        place to wait, or no thread in time.
+        """Run `work(*arguments)` in a thread and return its result.
+
+        Raises Unavailable, before the work begins, if the queue is full or no thread becomes free in time.
         """
         if not self._running.take(caller):
             await self._turn(caller)
@@ -45,7 +46,7 @@ class FairThreads:
             self._call_next()
 
     async def _turn(self, caller: str) -> None:
-        """Wait until a thread is taken for the caller."""
+        """Wait until a thread is reserved for the caller."""
         if not self._places.take(caller):
             raise self._refusal(caller)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

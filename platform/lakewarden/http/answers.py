@@ -1,4 +1,4 @@
-"""Sends answers no faster than clients read them, and knows how much of them is unread; for asgi.py."""
+"""Sends answers no faster than clients read them, and limits how much memory unread answers take; for asgi.py."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
@@ -10,11 +10,11 @@ from lakewarden.shares import Shares
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_PIECE: Final = 128 * 1024  # bytes: what the transport keeps of an answer at most
+_PIECE: Final = 128 * 1024  # bytes: the most that the transport buffers of an answer
 
 
 class Unread:
-    """The large answers that clients have not read yet, by caller."""
+    """The memory of large answers that clients have not read yet, by caller."""
 
     def __init__(self, shares: Shares) -> None:
         self._shares = shares
@@ -24,7 +24,7 @@ class Unread:
         return self._shares.taken > 0
 
     def ensure_room(self, caller: str) -> None:
-        """Raises Unavailable while answers that wait for this caller, or for all, take too much memory."""
+        """Raises Unavailable while unread answers for this caller, or for all callers, take too much memory."""
         if not self._shares.has_room(caller):
             raise Unavailable(
                 f"The request was not started: {self._shares.taken} bytes of answers wait to be read, "
@@ -32,7 +32,10 @@ class Unread:
             )
 
     async def send(self, send: Send, answer: Answer, *, body: IncomingBody, caller: Callable[[], str]) -> None:
-        """Send it; `caller` is asked for whom a large one is. A body that is still coming is read out first."""
+        """Send an answer; `caller` returns who receives it, and is only called for a large one.
+
+        If the client is still sending a body, the rest is read before the answer ends.
+        """
         status, headers, content = answer
         await send({"type": "http.response.start", "status": status, "headers": headers})
         if len(content) > _PIECE:
@@ -50,6 +53,7 @@ class Unread:
             view = memoryview(content)
             for start in range(0, len(content), _PIECE):
                 await send({"type": "http.response.body", "body": view[start : start + _PIECE], "more_body": True})
-            await send({"type": "http.response.body", "body": b""})  # when the client has read nearly all
+            # sent only after the client has read nearly everything, so the memory is counted until then
+            await send({"type": "http.response.body", "body": b""})
         finally:
             self._shares.give_back(caller, len(content))

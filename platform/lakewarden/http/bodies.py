@@ -1,4 +1,4 @@
-"""Reads request bodies within bounds of size, time and memory; for asgi.py."""
+"""Reads request bodies with limits on size, time and memory; for asgi.py."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -15,7 +15,7 @@ _LINGER_BYTES: Final = 4 * 1024 * 1024
 
 
 class BodyMemory:
-    """What one request's body takes of the memory for bodies, compressed and not; released when it is answered."""
+    """The memory that one request's body takes, compressed and uncompressed; released after the answer."""
 
     def __init__(self, shares: Shares, caller: str) -> None:
         self._shares = shares
@@ -23,7 +23,7 @@ class BodyMemory:
         self._taken = 0
 
     def grow(self, size: int) -> None:
-        """Take `size` bytes more. Raises Unavailable when there are none."""
+        """Take `size` more bytes. Raises Unavailable if they are not available."""
         if size > 0 and not self._shares.take(self.caller, size):
             raise Unavailable(
                 f"The request was not started: bodies of requests in progress take {self._shares.taken} bytes already, "
@@ -38,11 +38,11 @@ class BodyMemory:
 
 
 class IncomingBody:
-    """A body that is read as far as it is wanted. `is_complete`: all of it has come."""
+    """A request body that is read step by step. `is_complete`: all of it has been received."""
 
     def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], limits: ServerConfig) -> None:
         length = headers.get(b"content-length")
-        self.announced = int(length) if length is not None else None  # the parser has checked it
+        self.announced = int(length) if length is not None else None  # a number: the HTTP parser has checked it
         self.is_complete = False
         self.size = 0
         self.is_late = False
@@ -53,24 +53,24 @@ class IncomingBody:
         self._began = 0.0
 
     def ensure_allowed(self) -> None:
-        """Raises PayloadTooLarge when it says itself that it is too large."""
+        """Raises PayloadTooLarge if its Content-Length exceeds the limit."""
         if self.announced is not None and self.announced > self._limits.max_body_bytes:
             raise self.too_large(self._limits.max_body_bytes)
 
     @property
     def is_small(self) -> bool:
-        """Whether it may be read for anybody, as far as it says."""
+        """Whether it is small enough, as far as known, to be read before the caller is authenticated."""
         return max(self.announced or 0, self.size) <= self._limits.small_body_bytes
 
     async def read_small(self) -> None:
-        """Read until it is complete, or larger than small."""
+        """Read until it is complete or no longer small."""
         while not self.is_complete and self.size <= self._limits.small_body_bytes:
             await self._read()
 
     async def read(self, memory: BodyMemory) -> None:
-        """Read all of it, in `memory`.
+        """Read all of it, counted in `memory`.
 
-        Raises PayloadTooLarge, RequestTimedOut, Unavailable (no memory), ConnectionAbortedError (it ends too early).
+        Raises PayloadTooLarge, RequestTimedOut, Unavailable (no memory), ConnectionAbortedError (the client is gone).
         """
         reserved = 0
         while True:
@@ -83,12 +83,14 @@ class IncomingBody:
             await self._read()
 
     def content(self) -> bytes:
-        """What was read; it is not kept here."""
+        """Returns what was read and releases it here."""
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def discard(self) -> None:
-        """Let a client that is still sending send on for a while: closed at once, it would not see its answer."""
+        """Read and drop the rest for a while: if the connection were closed immediately, many clients would report a
+        reset instead of the answer.
+        """
         self._parts = []
         try:
             async with asyncio.timeout(_LINGER_S):

@@ -11,7 +11,7 @@ from lakewarden.hot.routes import Answer
 from lakewarden.http.bodies import BodyMemory
 
 MEMORY = "lakewarden.body-memory"
-"""Where `HttpRequest.META` keeps the memory that the body may take."""
+"""The key in `HttpRequest.META` of the request's `BodyMemory`."""
 
 Scope = MutableMapping[str, Any]
 
@@ -21,7 +21,7 @@ class Bridge:
         self._handler = WSGIHandler()
 
     def call(self, scope: Scope, body: bytes, memory: BodyMemory) -> Answer:
-        begin_request()  # what this thread's last request committed says nothing about one that fails at its start
+        begin_request()  # resets the thread's flag for commits, which may still be set by the request before
         status = 500
         headers: list[tuple[bytes, bytes]] = []
 
@@ -37,14 +37,14 @@ class Bridge:
         try:
             content = b"".join(result)
         finally:
-            result.close()  # type: ignore[attr-defined]  # Django's responses have it: it ends the request
+            result.close()  # type: ignore[attr-defined]  # Django's responses have `close`, which ends the request
         if status not in {204, 304} and not any(name == b"content-length" for name, _ in headers):
             headers.append((b"content-length", str(len(content)).encode()))
         return status, headers, b"" if scope["method"] == "HEAD" else content
 
 
 def raw_path(scope: Scope) -> bytes:
-    """The path as it came, percent-encoded, without the query."""
+    """The path as the client sent it, percent-encoded, without the query."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw.partition(b"?")[0]
 
@@ -71,7 +71,8 @@ def environ(scope: Scope, body: bytes) -> dict[str, Any]:
     }
     for name, value in scope["headers"]:
         if b"_" in name:
-            continue  # it would pass for the one with hyphens, which a proxy may have taken out or checked
+            # WSGI cannot distinguish it from the header with hyphens, which a proxy may have removed or checked
+            continue
         key = name.decode("latin-1").upper().replace("-", "_")
         text = value.decode("latin-1")
         if key == "CONTENT_TYPE":

@@ -1,4 +1,6 @@
-"""Content codings (RFC 9110, 8.4): packs answers as the client prefers, unpacks request bodies within a bound."""
+"""Content codings (RFC 9110, 8.4): compresses answers as the client prefers, decompresses
+request bodies with limits.
+"""
 
 import zlib
 from collections.abc import Callable, Mapping
@@ -9,15 +11,15 @@ from isal import igzip
 from lakewarden.errors import BadRequest, PayloadTooLarge
 from lakewarden.remembered import remembered
 
-_WINDOW = 8 * 1024 * 1024  # bytes: what RFC 9659 allows zstd over HTTP to ask for
-_SLICE = 256  # bytes: of them zstd makes 8 MiB at most, before the bound is looked at again
-_PIECE = 1024 * 1024  # bytes: of gzip at most, before the bound is looked at again
+_WINDOW = 8 * 1024 * 1024  # bytes: the largest zstd window that RFC 9659 allows over HTTP
+_SLICE = 256  # bytes: zstd makes at most 8 MiB of them, so the limit is checked often enough
+_PIECE = 1024 * 1024  # bytes: the most that gzip may produce before the limit is checked again
 _MAX_CODINGS = 3
-_MAX_MEMBERS = 100  # gzip members or zstd frames one after another
+_MAX_MEMBERS = 100  # gzip members or zstd frames in one body
 
 
 def _weights(accept_encoding: str) -> Mapping[str, float]:
-    """The weight of each coding that a client names; what cannot be read has none."""
+    """The weight of each coding in `Accept-Encoding`; 0 if it is not valid."""
     found: dict[str, float] = {}
     for part in accept_encoding.lower().split(","):
         coding, _, parameter = part.partition(";")
@@ -34,13 +36,13 @@ weights = remembered(_weights, entries=256, longest=200)
 
 
 def weight(accept_encoding: str, coding: str) -> float:
-    """0 for a coding that the client does not accept."""
+    """The client's weight for a coding; 0 if it does not accept it."""
     named = weights(accept_encoding)
     return named.get(coding, named.get("*", 0.0))
 
 
 def preferred(accept_encoding: str) -> str | None:
-    """`zstd` where the client prefers it, else `gzip` where it accepts that, else None."""
+    """`zstd` if the client prefers it to gzip, else `gzip` if the client accepts it, else None."""
     zstd, gzip = weight(accept_encoding, "zstd"), weight(accept_encoding, "gzip")
     if zstd > gzip:
         return "zstd"
@@ -56,10 +58,10 @@ def packed(content: bytes, coding: str) -> bytes:
 def unpacked(
     body: bytes, content_encoding: str, *, limit: int, grow: Callable[[int], None] = lambda _size: None
 ) -> bytes:
-    """A request's body without its codings. `grow` is told of each piece's bytes before the next is unpacked.
+    """Decompress a request's body. `grow` is called with the size of each piece, and may raise to stop.
 
-    Raises BadRequest for a coding that is not known or a body that is not in it, PayloadTooLarge for one that unpacks
-    to more than `limit` bytes.
+    Raises BadRequest for an unknown coding or a body that is not valid in it, PayloadTooLarge if it decompresses to
+    more than `limit` bytes.
     """
     codings = [each.strip().lower().removeprefix("x-") for each in content_encoding.split(",")]
     codings = [each for each in codings if each not in {"", "identity"}]

@@ -1,6 +1,6 @@
-"""One HTTP connection with bounds: on its headers, its time, what it leaves unread, and how many there are.
+"""An HTTP connection with limits: on headers, time, unread answers, and the number of connections.
 
-uvicorn's protocol has none of these. `lakewarden.serving` calls `sweep` of each connection once a second.
+uvicorn has none of these limits. `lakewarden.serving` calls `sweep` of each connection once a second.
 """
 
 from asyncio import BaseTransport
@@ -18,25 +18,27 @@ from lakewarden.ids import new_id_text
 from lakewarden.networks import network_of
 
 MAX_HEADER_BYTES: Final = 64 * 1024
-"""A token may take 16 KiB of it."""
+"""A token may take 16 KiB of this."""
 MAX_HEADERS: Final = 200
 MAX_PIPELINED: Final = 32
 """Requests that may be sent on a connection before the first of them is answered."""
 SPARE: Final = 32
-"""Connections beyond the limit that are asked for health only: a full house is not a dead one."""
+"""Further connections, for health checks only: a server with too many connections must not be restarted for it."""
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """Answers 431 (RFC 6585, section 5) to a head past the limits, 408 to one that does not end, and closes then."""
+    """Answers 431 (RFC 6585, section 5) if the headers exceed the limits, 408 if they do not
+    end in time, and closes.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 uvicorn's
         super().__init__(*arguments, **options)
         self._limits = config.current().server
         self._opened = self.loop.time()
         self._unparsed = 0
-        """Bytes since the parser last handed something on: of a head, of a trailer, of a chunk's extension."""
+        """Bytes since the parser last reported something: of headers, of a trailer, of a chunk's extension."""
         self._error: LakewardenError | None = None
         self._is_in_head = False
         self._head_since: float | None = None
@@ -84,7 +86,9 @@ class BoundedConnection(HttpToolsProtocol):
         super().resume_writing()
 
     def sweep(self, now: float) -> None:
-        """End the connection if it has kept us waiting for too long; `now` is the loop's time."""
+        """Close the connection if the client does not send headers or read answers in time;
+        `now` is the loop's time.
+        """
         is_over = self.transport.is_closing() or not self._is_busy()
         unread, before = self.transport.get_write_buffer_size(), self._unread
         self._unread = unread
@@ -116,14 +120,15 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _refuse(self, error: LakewardenError) -> None:
         if self._is_busy():
-            self.transport.abort()  # what is written now would pass for the answer to that request
+            self.transport.abort()  # an answer written now would be taken for the answer to the request in progress
             return
         self.transport.write(last_words(error))
         self.transport.close()
 
     def _make_room(self) -> None:
-        """Close one whose request has not begun, of the address that has most; if there is none, this one is asked for
-        health only.
+        """Close a connection on which no request has begun, of the address with the most connections.
+
+        If there is none, this connection may only be used for health checks.
         """
         others = [each for each in self.connections if isinstance(each, BoundedConnection) and each is not self]
         held = Counter(each.address for each in others)
@@ -138,17 +143,17 @@ class BoundedConnection(HttpToolsProtocol):
 
     @property
     def address(self) -> str:
-        """As coarsely as one sender can choose it; behind a proxy it is the proxy's."""
+        """The client's network, because one sender can use many addresses in it; behind a proxy it is the proxy's."""
         return network_of(self.client[0] if self.client else "")
 
     def is_waiting(self) -> bool:
-        """Whether it can be closed with nothing begun: it has no request, or one whose body is still to come."""
+        """Whether it can be closed without interrupting work: it has no request, or one whose body is still missing."""
         if self.transport.is_closing():
             return False
         return not self._is_busy() or (self._is_body_awaited() and not self.pipeline)
 
     def merit(self) -> tuple[bool, bool, float]:
-        """The idle go first; of them who never sent a request, then who has been here for longest."""
+        """A sort key for closing: idle ones first, of them those that never sent a request, of them the oldest."""
         return self._is_busy(), self.cycle is not None, self._opened
 
     def _is_body_awaited(self) -> bool:
@@ -169,7 +174,7 @@ class BoundedConnection(HttpToolsProtocol):
         return answer
 
     def _unsupported_upgrade_warning(self) -> None:
-        """An upgrade (h2c, websocket) may be asked for by anybody; it is not taken, and no reason for a warning."""
+        """Replaces uvicorn's warning: anybody can request an upgrade (h2c, websocket), which is simply ignored."""
 
 
 def _too_large() -> HeadersTooLarge:

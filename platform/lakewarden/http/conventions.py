@@ -1,4 +1,4 @@
-"""What every answer of the server has in common besides its request id; asgi.py puts it on, hot answers too."""
+"""Headers of every answer: caching and CORS; asgi.py adds them, also to hot answers."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -7,7 +7,7 @@ from typing import Final
 Headers = list[tuple[bytes, bytes]]
 
 IDENTITY: Final = b"Authorization, X-Project-Id, X-Project-Ident, X-Assume-Role"
-"""The request headers that say who asks, and about which project."""
+"""The request headers that select the caller and the project."""
 
 _HEALTH: Final = b"/health"
 _PRIVATE: Final = (b"cache-control", b"private")
@@ -23,7 +23,9 @@ _REMEMBERED_S: Final = b"600"
 
 
 def keep_private(path: bytes, headers: Headers) -> None:
-    """An answer belongs to who asked (RFC 9111, 5.2.2.7), unless it says itself who may keep it, or is of `/health`."""
+    """Mark an answer as private to its caller (RFC 9111, 5.2.2.7), unless it has a `Cache-
+    Control` or is of `/health`.
+    """
     varies = -1
     for place, (name, _) in enumerate(headers):
         if name == b"cache-control":
@@ -47,7 +49,9 @@ class Cors:
         self.is_on = bool(self._origins)
 
     def preflight(self, method: str, path: bytes, asked: Mapping[bytes, bytes]) -> Headers | None:
-        """The headers of the answer (204) to a browser's question; None when the request is none, or not allowed."""
+        """The headers of the answer (204) to a preflight request; None if it is not one, or
+        the origin is not allowed.
+        """
         allowed = self._allowed(asked.get(b"origin"))
         if method != "OPTIONS" or b"access-control-request-method" not in asked or not path.startswith(CALLABLE):
             return None
@@ -60,7 +64,7 @@ class Cors:
         ]
 
     def mark(self, path: bytes, asked: Mapping[bytes, bytes], headers: Headers) -> None:
-        """Say on an answer whether the page that asked may read it."""
+        """Add the headers that say whether a page of the request's origin may read the answer."""
         if not path.startswith(CALLABLE):
             return
         if b"*" not in self._origins:
@@ -87,6 +91,6 @@ def _vary_on_origin(headers: Headers) -> None:
 
 @lru_cache(maxsize=256)
 def _merged(value: bytes, further: bytes) -> bytes:
-    """Both lists, without what is in the first already."""
+    """Both lists joined, without duplicates."""
     known = {name.strip().lower() for name in value.split(b",")}
     return b", ".join([value, *(name for name in further.split(b", ") if name.lower() not in known)])

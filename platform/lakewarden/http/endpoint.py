@@ -1,4 +1,4 @@
-"""Base class of the plain endpoints (Iceberg REST)."""
+"""The base class of the catalog's endpoints (Iceberg REST)."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_plus
@@ -14,9 +14,9 @@ METHODS = ("get", "head", "post", "put", "delete")
 
 
 class Endpoint:
-    """A subclass has one method for each HTTP method it serves: `def get(self, request, *, prefix, …)`.
+    """A subclass has one method for each HTTP method that it serves: `def get(self, request, *, prefix, …)`.
 
-    A request's life is `request_life`'s. Path parts reach the method decoded, one by one, so that a name may hold
+    `request_life` describes the steps of a request. Path parameters are decoded one by one, so names may contain
     slashes.
     """
 
@@ -33,7 +33,7 @@ class Endpoint:
         return answered(request, lambda identifier: self._answer(request, path, identifier), finish=self.finish)
 
     def finish(self, response: HttpResponse) -> None:
-        """What an answer still needs, an error's too."""
+        """Add what every answer needs, including errors; a subclass may extend it."""
         if response.status_code == MethodNotAllowed.status:
             response["Allow"] = ", ".join(self.allowed())
 
@@ -41,15 +41,16 @@ class Endpoint:
         method = getattr(self, (request.method or "").lower(), None)
         if (request.method or "").lower() not in METHODS or method is None:
             raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed())}")
-        call = ApiRequest.of(request, identifier)  # a caller who is new here is written down by it
+        # may register a new user, which must not count as a change of this request
+        call = ApiRequest.of(request, identifier)
         begin_request()
         return self.perform(call, method, {name: unquote_plus(part) for name, part in path.items()})
 
     def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
-        """Call the method; a subclass may put something around it."""
+        """Call the method; a subclass may extend it."""
         return method(call, **path)
 
     @classmethod
     def allowed(cls) -> list[str]:
-        """The HTTP methods that it serves."""
+        """The HTTP methods that the endpoint serves."""
         return [name.upper() for name in METHODS if hasattr(cls, name)]

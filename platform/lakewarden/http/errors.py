@@ -1,4 +1,4 @@
-"""Renders every error of every API in the Iceberg error model: `{"error": {message, type, code}}`."""
+"""Renders the errors of all APIs in the Iceberg error model: `{"error": {message, type, code}}`."""
 
 import logging
 from typing import Any
@@ -22,17 +22,17 @@ from lakewarden.http.responses import JSON, json_response
 logger = logging.getLogger(__name__)
 
 _SERVER_ERROR = 500
-_MAX_MESSAGE = 8192  # characters: a namespace of the longest names is told in full
+_MAX_MESSAGE = 8192  # characters: enough to name a namespace of the greatest length in full
 
 
 class RenderedError(HttpResponse):
-    """The answer to a request that failed; `error` is what the caller is known."""
+    """The answer to a failed request; `error` is the error that the caller sees."""
 
     error: LakewardenError
 
 
 def as_lakewarden_error(error: Exception) -> LakewardenError:
-    """The error that the caller is known for `error`; a defect tells nothing of itself."""
+    """The error that the caller sees for any exception; for a defect it reveals nothing about the cause."""
     if isinstance(error, Unavailable) and may_have_changed():
         return CommitStateUnknown(f"A part of the change may have been applied: {error.message}")
     if isinstance(error, LakewardenError):
@@ -45,7 +45,7 @@ def as_lakewarden_error(error: Exception) -> LakewardenError:
 
 
 def error_body(error: LakewardenError, message: str | None = None) -> dict[str, Any]:
-    """The Iceberg error model of an error. A message that repeats a very long value loses the value's middle."""
+    """The Iceberg error model of an error. A very long message is shortened in the middle."""
     text = message or error.message
     if len(text) > _MAX_MESSAGE:
         text = f"{text[: _MAX_MESSAGE // 2]} … {text[-_MAX_MESSAGE // 4 :]}"
@@ -53,11 +53,11 @@ def error_body(error: LakewardenError, message: str | None = None) -> dict[str, 
 
 
 def render_error(error: Exception, identifier: str) -> HttpResponse:
-    """Turn any exception of a request into its answer; what the server is to blame for goes to the log."""
+    """Turn any exception of a request into its answer; server errors are logged."""
     known = as_lakewarden_error(error)
     message = known.message
     if known.status >= _SERVER_ERROR:
-        # what is unavailable is so for every request: one line each, without the way there
+        # an outage affects every request, so its log entry is one line without a traceback
         exc_info = None if isinstance(known, Unavailable) else error
         logger.log(
             logging.WARNING if exc_info is None else logging.ERROR,

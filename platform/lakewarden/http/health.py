@@ -1,4 +1,4 @@
-"""`/health/live`, `/health/ready` and `/health`: answered on the loop, with no thread and no place of the requests'."""
+"""`/health/live`, `/health/ready` and `/health`, answered on the event loop, so they work when all threads are busy."""
 
 import asyncio
 import threading
@@ -16,19 +16,19 @@ from lakewarden.postgres import limits
 from lakewarden.postgres.opening import open_async
 
 STOPPING: Final = threading.Event()
-"""Set when the process was state to stop: no new work is taken."""
+"""Set when the process has begun to stop: it accepts no new work."""
 
 LIVE: Final = b"/health/live"
 PATHS: Final = frozenset({LIVE, b"/health/ready", b"/health"})
 
 _FRESH_S: Final = 1.0
-_PATIENCE_S: Final = 1.0  # then the database counts as down, however the question ends
+_PATIENCE_S: Final = 1.0  # after this the database counts as down
 _OK: Final = 200
 _NOT_READY: Final = 503
 
 
 class DatabaseLook:
-    """Whether the database answers, looked at by a connection of its own, at most once a second."""
+    """Checks whether the database answers, with a connection of its own, at most once a second."""
 
     def __init__(self) -> None:
         self._connection: psycopg.AsyncConnection | None = None
@@ -37,14 +37,14 @@ class DatabaseLook:
         self._is_up = False
 
     async def is_up(self) -> bool:
-        """Answers within a second."""
+        """Whether the database answers; returns within a second."""
         now = asyncio.get_running_loop().time()
         is_asked = self._look is not None and not self._look.done()
         if not is_asked and now - self._ended < _FRESH_S:
             return self._is_up
         if self._look is None or not is_asked:
             self._look = asyncio.create_task(self._ask())
-        # psycopg waits for the server even when it is cancelled, so the question is left alone
+        # psycopg waits for the server even when it is cancelled, so the task is not cancelled but left running
         done, _ = await asyncio.wait({self._look}, timeout=_PATIENCE_S)
         return bool(done) and self._is_up
 
@@ -54,7 +54,8 @@ class DatabaseLook:
             await own.close()
 
     async def _ask(self) -> None:
-        # the second time by a new connection: that the first was cut says nothing about the database
+        # tried twice, the second time with a new connection: a closed connection does not mean that the database is
+        # down
         is_up = await self._answers() or await self._answers()
         self._is_up, self._ended = is_up, asyncio.get_running_loop().time()
 
@@ -75,17 +76,18 @@ DATABASE: Final = DatabaseLook()
 
 
 async def answer(method: str, path: bytes) -> Answer:
-    """The answer at one of PATHS. `live` never asks the database. Raises MethodNotAllowed."""
+    """The answer for one of PATHS; LIVE does not check the database. Raises MethodNotAllowed."""
     if method not in {"GET", "HEAD"}:
         raise MethodNotAllowed(f"{method} is not allowed here: GET, HEAD")
     state = {"status": "up", "version": __version__}
     if path != LIVE:
         state["database"] = "up" if await DATABASE.is_up() else "down"
-        state["recording"] = "failing" if recorder.is_failing() else "up"  # no reason to send requests elsewhere
+        # does not make the server unready: other servers would have the same problem
+        state["recording"] = "failing" if recorder.is_failing() else "up"
         state["status"] = "stopping" if STOPPING.is_set() else state["database"]
         server = board.current()
         if server.processes > 1:
-            state["processes"] = f"{server.ready} of {server.processes}"  # one that is replaced is no reason either
+            state["processes"] = f"{server.ready} of {server.processes}"  # nor does a process that is being replaced
             if not server.were_all_ready and state["status"] == "up":
                 state["status"] = "starting"
     content = msgspec.json.encode(state)
@@ -94,7 +96,7 @@ async def answer(method: str, path: bytes) -> Answer:
 
 
 def database_answers() -> bool:
-    """The same for a page, in its thread and by its connection; a connection that was cut is opened anew."""
+    """Whether the database answers, for Django's views; a closed connection is opened again."""
     for _ in range(2):
         try:
             with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Looks at each of Django's answers when it is done: counts the call, and notes its decisions for the audit."""
+"""Django middleware that counts each API call and notes its decisions for the audit."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ View = Callable[[HttpRequest], HttpResponse]
 
 
 def observed(get_response: View) -> View:
-    """Django's middleware."""
+    """The middleware's factory."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -42,7 +42,7 @@ def observed(get_response: View) -> View:
 
 @lru_cache(maxsize=1000)
 def template(method: str, route: str) -> str:
-    """Django's route as the APIs write it; the short form of a management path counts as the long one."""
+    """A route in the form of the API documents; a management path without `/v1` counts as the one with it."""
     path = _VARIABLE.sub(r"{\1}", route)
     if path.startswith("management/") and not path.startswith("management/v1/"):
         path = path.replace("management/", "management/v1/", 1)
@@ -79,7 +79,7 @@ def _note_allowed(context: RequestContext) -> None:
 
 
 def note_unauthenticated(scope: Mapping[str, Any], headers: Mapping[bytes, bytes], error: NotAuthorized) -> None:
-    """Note for the audit a request that was refused before Django saw it."""
+    """Note a request for the audit that was refused before it reached Django."""
     if config.current().audit.decisions == "none":
         return
     path = scope["path"][:MAX_TEXT]
@@ -104,7 +104,7 @@ def note_unauthenticated(scope: Mapping[str, Any], headers: Mapping[bytes, bytes
 def _refusal(
     request: HttpRequest, response: RenderedError, context: RequestContext | None, route: str
 ) -> Refusal | None:
-    """What the audit is told: a 401, a 403, an answer that hides an object; None for any other."""
+    """The audit's entry for a failed request: a 401, a 403 or a 404 that hides an object; None for any other."""
     if isinstance(response.error, NotAuthorized) and context is None:
         refused = None
     elif context is None or not (isinstance(response.error, Forbidden | NotFound) or context.trail.refused):

@@ -1,4 +1,4 @@
-"""Serves an API's OpenAPI document as JSON and YAML, to everybody: it is not a secret."""
+"""Serves an API's OpenAPI document as JSON and YAML, without authentication: it is not secret."""
 
 import json
 from collections.abc import Callable
@@ -21,11 +21,11 @@ _SECONDS_KEPT: Final = 300
 
 
 class IncompleteDocument(Exception):
-    """The code does not say enough about itself; the message lists what is missing, one a line."""
+    """Descriptions are missing in the code; the message lists them, one in a line."""
 
 
 def routes(document: Callable[[], Document]) -> list[URLPattern]:
-    """`openapi.json` and `openapi.yaml`; the document is made when it is first asked for."""
+    """Routes for `openapi.json` and `openapi.yaml`; the document is generated at the first request."""
     return [
         path("openapi.json", _serves("application/json", lambda: json.dumps(document()).encode())),
         path("openapi.yaml", _serves("application/yaml", lambda: as_yaml(document()).encode())),
@@ -33,13 +33,13 @@ def routes(document: Callable[[], Document]) -> list[URLPattern]:
 
 
 def as_yaml(document: Document) -> str:
-    """The document as a text that is the same each time."""
+    """The document as YAML, always in the same order."""
     text: str = yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
     return text
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes everything in full, without anchors, and paragraphs as they read."""
+    """Writes no anchors, and texts of several lines as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 the library's
         return True

@@ -1,4 +1,4 @@
-"""Believes what proxies in front say of a request (`x-forwarded-…`), if they are trusted; called by asgi.py."""
+"""Applies the headers of trusted proxies (`x-forwarded-…`) and removes those of all others; called by asgi.py."""
 
 from collections.abc import Iterable, MutableMapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -14,13 +14,15 @@ Scope = MutableMapping[str, Any]
 
 
 class TrustedProxies:
-    """`networks` are addresses or networks (CIDR) that only proxies send from."""
+    """`networks` are addresses or networks (CIDR) from which only trusted proxies send."""
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: list[IPv4Network | IPv6Network] = [ip_network(each, strict=False) for each in networks]
 
     def heard(self, scope: Scope) -> Scope:
-        """The request as its client sent it to the outermost trusted proxy; what others say is taken out of it."""
+        """The request as the client sent it to the outermost trusted proxy; headers of
+        untrusted senders are removed.
+        """
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         if not any(name.startswith(_TOLD) for name, _ in headers):
             return scope
@@ -33,7 +35,9 @@ class TrustedProxies:
         return {**scope, "client": (str(client), 0), "scheme": scheme}
 
     def _client(self, peer: Address, forwarded_for: bytes) -> Address:
-        """Each proxy adds behind the others whom it was called by: all behind the last untrusted one is believed."""
+        """The client's address. Each proxy appends the address that called it, so the list is read from its end up to
+        the first address that is not a trusted proxy; everything before that may be invented.
+        """
         client = peer
         for each in reversed(forwarded_for.decode("latin-1").split(",")):
             found = address_of(_without_port(each.strip()))

@@ -1,4 +1,4 @@
-"""The thread that writes what requests leave behind (counts of calls, refusals), off their path; started by asgi.py."""
+"""The thread that writes counts of calls and audit entries in the background; started by asgi.py."""
 
 import logging
 import threading
@@ -18,12 +18,12 @@ _LOGGED_EVERY_S: Final = 60.0
 
 @dataclass(slots=True)
 class Chore:
-    """`work` is called every `interval_s` seconds, and `finish` (else `work`) at the end.
+    """Periodic work: `work` is called every `interval_s` seconds, and `finish` (else `work`) when the server stops.
 
-    What it cannot write it keeps.
+    It must keep what it cannot write.
 
-    One that fails is tried again after pauses that become longer. `failing_since` is in seconds of the monotonic
-    clock, None while all is well.
+    After a failure it is called again after growing pauses. `failing_since` is in seconds of the monotonic clock, None
+    after a success.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Chore:
     _logged_at: float = field(default=float("-inf"), repr=False)
 
     def perform(self, *, last: bool = False) -> float:
-        """Do it; returns after how many seconds it is to be done again. Never raises.
+        """Call it; returns the seconds until the next call. Never raises.
 
-        A failure is logged at most once a minute, and the connection opened anew next time.
+        A failure is logged at most once a minute; it also closes the connection, so the next call opens a new one.
         """
         try:
             (self.finish or self.work if last else self.work)()
-        except Exception as error:  # noqa: BLE001 this thread must outlive every defect: it is the only one that writes
+        except Exception as error:  # noqa: BLE001 this thread must survive every defect, because no other one writes
             with suppress(Error):
                 connection.close()
             return self._failed(error, must_log=last)
@@ -63,7 +63,7 @@ class Chore:
 
 
 class Recorder:
-    """Does its chores until it is stopped. A database that is down costs nobody but this thread."""
+    """Calls its chores until it is stopped. While the database is down, only this thread waits for it."""
 
     def __init__(self, chores: Sequence[Chore]) -> None:
         self._chores = chores
@@ -71,18 +71,18 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
     def start(self) -> None:
-        global _started  # noqa: PLW0603 a process has one, and its health is asked about from anywhere
+        global _started  # noqa: PLW0603 one for the process; `is_failing` is called from anywhere
         _started = self
         self._thread.start()
 
     def stop(self, *, timeout_s: float) -> None:
-        """Do every chore once more; give up on a database that takes longer than `timeout_s`."""
+        """Call every chore once more, but wait no longer than `timeout_s`."""
         self._stopping.set()
-        if self._thread.ident is not None:  # a server that is stopped while it starts has nothing to write
+        if self._thread.ident is not None:  # it was never started if the server stops during its start
             self._thread.join(timeout_s)
 
     def failing(self) -> dict[str, float]:
-        """For how many seconds each chore that fails has been failing, by its name."""
+        """The chores that are failing, each with the seconds since its first failure."""
         now = time.monotonic()
         return {each.name: now - each.failing_since for each in self._chores if each.failing_since is not None}
 
@@ -101,5 +101,5 @@ _started: Recorder | None = None
 
 
 def is_failing() -> bool:
-    """Whether something that this process should have written could not be, the last time it was tried."""
+    """Whether the last attempt of any chore of this process failed."""
     return _started is not None and bool(_started.failing())

@@ -1,4 +1,4 @@
-"""Answers that the front door gives by itself, in the error model of every API."""
+"""Errors that asgi.py and the connection answer themselves, before Django, in the same error model."""
 
 import logging
 from http import HTTPStatus
@@ -16,7 +16,7 @@ CLOSE = (b"connection", b"close")
 
 
 def refusal(error: LakewardenError, identifier: str) -> Answer:
-    """The answer to a request that is not let in."""
+    """The answer to a request that is refused before it is dispatched."""
     message = error.message
     if isinstance(error, Unavailable):
         logger.info("request %s was refused: %s", identifier, message)
@@ -35,7 +35,7 @@ def refusal(error: LakewardenError, identifier: str) -> Answer:
 
 
 def last_words(error: LakewardenError) -> bytes:
-    """The whole answer as bytes, for a connection that is closed then."""
+    """The whole answer as bytes of HTTP/1.1, for a connection that is closed afterwards."""
     status, headers, content = refusal(error, new_id_text())
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
     lines += [name + b": " + value for name, value in [*headers, CLOSE]]

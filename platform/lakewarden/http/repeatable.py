@@ -1,4 +1,4 @@
-"""Endpoints whose mutations may carry an `Idempotency-Key`: done once, answered the same when repeated."""
+"""Endpoints that support `Idempotency-Key`: a repeated request changes nothing and gets the same answer."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from lakewarden.idempotency import outcomes
 from lakewarden.idempotency.outcomes import Outcome, RepeatedRequest
 
 TERMINAL = {400, 406, 409, 422}
-"""Refusals that stay so: asking again with the same key gives the same answer."""
+"""Statuses of final refusals, which are stored; others (such as 403 or 503) may be different next time."""
 
 REMEMBERED = 1000
-"""Characters of a refusal's message that are told again."""
+"""Characters of a refusal's message that are stored."""
 
 
 def with_key(context: RequestContext, value: str, *, method: str, path: str, body: bytes) -> RequestContext:
@@ -42,14 +42,14 @@ class RepeatableEndpoint(Endpoint, ABC):
         try:
             return method(call, **path)
         except CommitStateUnknown:
-            raise  # it may be committed yet: who asks again with the key learns the truth
+            raise  # the change may have been committed: a repeated request finds out by its key
         except LakewardenError as error:
             if error.status in TERMINAL and not isinstance(error, RepeatedRequest):
                 with suppress(RepeatedRequest):
                     body = json_response(error_body(error, error.message[:REMEMBERED])).content
                     outcomes.remember_refusal(call.context, status=error.status, body=body)
                     raise
-            # a request with the same key was quicker: what it did may be why this one failed
+            # another request with the same key may have made the change, which may be why this one failed
             earlier = outcomes.find(call.context)
             if earlier is None:
                 raise

@@ -1,4 +1,4 @@
-"""What an endpoint is called with: the authenticated context, the query, the headers and the body of one request."""
+"""`ApiRequest`, which endpoints receive: the authenticated context, query, headers and body of a request."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from lakewarden.ids import new_id_text
 T = TypeVar("T")
 
 CONTEXT = "lakewarden.context"
-"""Where `HttpRequest.META` keeps the context of a request whose caller is known, for who looks at it in the end."""
+"""The key in `HttpRequest.META` of the request's context, for the middleware that counts and audits."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:\[\]-]+/[A-Za-z0-9._~/-]*")
@@ -29,7 +29,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """`path` is as it came, percent-encoded, with its query; `body` is without its content coding."""
+    """`path` is as the client sent it, percent-encoded, with the query; `body` is decompressed."""
 
     method: str
     path: str
@@ -41,7 +41,7 @@ class ApiRequest:
 
     @classmethod
     def of(cls, request: HttpRequest, identifier: str) -> Self:
-        """Authenticate `request` and read it. Raises as `authenticated` and then `codings.unpacked` do."""
+        """Authenticate and read `request`. Raises what `authenticated` and `codings.unpacked` raise."""
         return cls(
             method=request.method or "",
             path=request.get_full_path(),
@@ -62,7 +62,7 @@ class ApiRequest:
         return decode(self.body, shape, may_be_large=may_be_large)
 
     def flag(self, name: str) -> bool | None:
-        """A boolean of the query, or None when it is absent; raises BadRequest for anything but true and false."""
+        """A boolean query parameter, None if it is absent; raises BadRequest for anything but `true` and `false`."""
         value = self.query.get(name)
         if value is None:
             return None
@@ -76,12 +76,12 @@ def request_id(request: HttpRequest) -> str:
 
 
 def clean_request_id(given: str) -> str:
-    """The caller's own `x-request-id` when it is harmless, else a new one."""
+    """The client's `x-request-id` if it is valid (1 to 64 safe characters), else a new one."""
     return given if _REQUEST_ID.fullmatch(given) else new_id_text()
 
 
 def authenticated(request: HttpRequest, identifier: str) -> RequestContext:
-    """Raises NotAuthorized, or Unavailable when the identity provider cannot be asked."""
+    """The context of an authenticated request. Raises NotAuthorized, or Unavailable if the provider does not answer."""
     source = request.META.get("REMOTE_ADDR", "")
     principal = backends.authenticator().authenticate(request.headers.get("authorization"), source=source)
     context = context_of(principal, request.headers.get, identifier)
@@ -111,7 +111,7 @@ def context_of(principal: VerifiedToken, header: Callable[[str], str | None], id
 
 
 def assumed_role(header: str | None) -> str | None:
-    """The id of the role in `x-assume-role`, as the database writes it. Raises BadRequest for an invalid id."""
+    """The id of the role in `x-assume-role`, in the database's spelling. Raises BadRequest for an invalid id."""
     if not header:
         return None
     try:
@@ -125,16 +125,16 @@ def base_uri(request: HttpRequest) -> str:
 
 
 def base_uri_of(scheme: str, header: Callable[[str], str | None]) -> str:
-    """The address that the client reached us by, without a trailing slash.
+    """The server's address as the client knows it, without a trailing slash.
 
-    It is the configured one, else what a trusted proxy says (`x-forwarded-host`, `-proto`, `-port`, `-prefix`; one that
-    does not say `-proto` is taken to speak https), else the request's own. Raises BadRequest when nothing names a host.
+    It is the configured one, else what a trusted proxy says (`x-forwarded-host`, `-proto`, `-port`, `-prefix`; without
+    `-proto` it is https), else that of the request. Raises BadRequest if there is no host.
     """
     settings = config.current().server
     if settings.base_uri:
         return settings.base_uri.rstrip("/")
     host, prefix = header("host"), ""
-    if forwarded := _first(header("x-forwarded-host")):  # of others `http.proxies` has taken it out
+    if forwarded := _first(header("x-forwarded-host")):  # `http.proxies` has removed the headers of untrusted senders
         host, scheme = forwarded, _first(header("x-forwarded-proto")) or "https"
         prefix = _first(header("x-forwarded-prefix")).strip("/")
         port = _first(header("x-forwarded-port"))
@@ -146,5 +146,5 @@ def base_uri_of(scheme: str, header: Callable[[str], str | None]) -> str:
 
 
 def _first(value: str | None) -> str:
-    """What the outermost proxy wrote: each one on the way adds its own behind a comma."""
+    """The value of the outermost proxy, which is the first one: each further proxy appends its own after a comma."""
     return (value or "").partition(",")[0].strip()

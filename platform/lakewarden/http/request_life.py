@@ -1,8 +1,11 @@
-"""A request's life, the same for every API: `Endpoint` (the catalog's) and `ManagementView` live it.
+"""The life of a request, the same for all APIs: `Endpoint` (catalog) and `ManagementView` use it.
 
-Request id → one attempt (the path's parts decoded, authentication, the method, which parses, asks `access`, calls a
-service verb and renders) → a second attempt when nothing was changed by no fault of the request's → an error
-rendered → what the API adds to all its answers → compression.
+1. request id
+2. an attempt: decode the path, authenticate, call the method, which parses, calls `access` and a service, and renders
+3. a second attempt, if the first one failed because of an outage and has certainly changed nothing
+4. render the error, if there is one
+5. add the headers of the API
+6. compress
 """
 
 from collections.abc import Callable
@@ -17,11 +20,11 @@ from lakewarden.http.responses import compress
 from lakewarden.memory import held_by_request
 
 Attempt = Callable[[str], HttpResponse]
-"""Answers a request of this id, or raises."""
+"""Answers the request with this request id, or raises."""
 
 
 def answered(request: HttpRequest, attempt: Attempt, *, finish: Callable[[HttpResponse], None]) -> HttpResponse:
-    """The answer, whatever happens; `finish` may still change it, before it is compressed."""
+    """The answer, also for errors; `finish` may add to it before it is compressed."""
     identifier = request_id(request)
     with held_by_request(request.META[MEMORY].caller):
         response = _attempted(attempt, identifier, again=True)
@@ -34,7 +37,7 @@ def answered(request: HttpRequest, attempt: Attempt, *, finish: Callable[[HttpRe
 def _attempted(attempt: Attempt, identifier: str, *, again: bool) -> HttpResponse:
     try:
         return attempt(identifier)
-    except Exception as error:  # noqa: BLE001 the one place where every error becomes an answer
+    except Exception as error:  # noqa: BLE001 the only place that turns every error into an answer
         if not (again and may_be_repeated(error)):
             return render_error(error, identifier)
     return _attempted(attempt, identifier, again=False)

@@ -1,4 +1,4 @@
-"""Builds answers: JSON as bytes, compressed where the client accepts it."""
+"""Builds JSON answers and compresses them if the client accepts it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.utils.cache import patch_vary_headers
 
 from lakewarden.http import codings
 
-COMPRESS_FROM = 1400  # bytes: below, one packet carries it anyway
+COMPRESS_FROM = 1400  # bytes: a smaller answer fits into one packet anyway
 JSON = "application/json"
 
 _encoder = msgspec.json.Encoder()
@@ -34,7 +34,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def compress(response: HttpResponse, accept_encoding: str) -> None:
-    """Compress a finished answer in place, when it is worth it and not compressed already."""
+    """Compress an answer in place, if it is large enough and not compressed yet."""
     if response.has_header("Content-Encoding") or len(response.content) < COMPRESS_FROM:
         return
     patch_vary_headers(response, ["Accept-Encoding"])

@@ -1,4 +1,4 @@
-"""Knows the database sessions of the requests' threads, so that the end of the process cancels what they wait for."""
+"""Cancels running database queries when the process stops."""
 
 import contextlib
 import threading
@@ -17,12 +17,12 @@ class RunningQueries:
         self._lock = threading.Lock()
 
     def register(self) -> None:
-        """Remember the calling thread's session: each has one for its whole life."""
+        """Register the calling thread's session, which it keeps for its whole life."""
         with self._lock:
             self._sessions.append(connections["default"])
 
     def cancel(self) -> None:
-        """Cancel what runs. PostgreSQL would wait for a lock on behalf of a process that is gone."""
+        """Cancel running queries. Otherwise PostgreSQL would go on waiting for a lock after the process has ended."""
         with self._lock:
             sessions = list(self._sessions)
         for session in sessions:

@@ -1,7 +1,8 @@
-"""Accepts connections of a socket that several processes listen on, so that each has about as many as the others.
+"""Accepts connections on a socket that several processes share, so each gets about the same number.
 
-Left to the event loop, the process that wakes up first takes all that wait: an engine that opens eight connections at
-once would be served by one core. Here each takes one at a time, and who has more than another waits a moment first.
+With the event loop's own accept, the process that wakes up first takes all waiting connections: an engine that opens
+eight at once would be served by one core. Here a process accepts one at a time, and one with more connections than
+another waits for a moment first.
 """
 
 import asyncio
@@ -14,12 +15,13 @@ from lakewarden import board
 
 logger = logging.getLogger(__name__)
 
-_HEAD_START_S: Final = 0.002  # for the process that has the fewest; if it is busy, or stuck, another one takes it then
-_PAUSE_S: Final = 0.5  # after a failure, as with no file descriptor left
+# for the process with the fewest connections; if it is busy or hangs, another one accepts after this time
+_HEAD_START_S: Final = 0.002
+_PAUSE_S: Final = 0.5  # after a failure, for example if no file descriptor is left
 
 
 class Acceptor:
-    """`connection` makes a protocol, `connections` tells how many this process has."""
+    """`connection` creates a protocol; `connections` returns how many connections this process has."""
 
     def __init__(
         self, listener: socket.socket, connection: Callable[[], asyncio.Protocol], connections: Callable[[], int]
@@ -58,7 +60,7 @@ class Acceptor:
         try:
             accepted, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # another process was quicker, or the client has gone
+            return  # another process was first, or the client is gone
         except OSError as error:
             logger.error("A connection could not be accepted: %s", error.strerror)  # noqa: TRY400 it says all
             self._loop.remove_reader(self._listener)

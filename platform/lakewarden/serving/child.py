@@ -1,7 +1,7 @@
-"""One of the processes that a supervisor runs, with the line that ties the two together.
+"""One of the processes that a supervisor runs, and the socket pair that connects them.
 
-The process writes to the line when it is ready, and ends when the supervisor closes its end, or is gone; the
-supervisor reads the line's end when the process has ended, however it ended.
+The process writes to its end when it is ready, and stops when the supervisor closes the other end or dies. The
+supervisor reads end-of-file when the process has ended, in whatever way.
 """
 
 import socket
@@ -16,15 +16,15 @@ _REAP_S: Final = 5.0
 
 
 class Child:
-    """The process of one row of the board; started again and again."""
+    """The process of one row of the board; it is restarted when it ends."""
 
     def __init__(self, row: int) -> None:
         self.row = row
         self.is_ready = False
         self.failures = 0
-        """Times in a row that it ended without having run for long."""
+        """How often in a row it ended after a short time."""
         self.due = 0.0
-        """From when on it may be started, by the monotonic clock."""
+        """When it may be started, in seconds of the monotonic clock."""
         self.started = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
@@ -38,7 +38,7 @@ class Child:
         return self._process.pid if self._process else 0
 
     def start(self, *, listener: int, board: int, processes: int, environment: Mapping[str, str]) -> socket.socket:
-        """Start it; returns the supervisor's end of the line."""
+        """Start the process; returns the supervisor's end of the socket pair."""
         self._line, theirs = socket.socketpair()
         with theirs:
             place = [str(each) for each in (listener, theirs.fileno(), board, processes, self.row)]
@@ -51,14 +51,14 @@ class Child:
         return self._line
 
     def read(self) -> bool:
-        """What the line says: True that it is ready, False that it has ended."""
+        """Read from the socket pair: True: the process is ready; False: it has ended."""
         try:
             return self._line is not None and bool(self._line.recv(1))
         except ConnectionError:
             return False
 
     def stop(self) -> None:
-        """Tell it to stop: what it has begun it may end."""
+        """Ask the process to stop; it may finish the requests in progress."""
         if self._line is not None:
             with suppress(OSError):
                 self._line.shutdown(socket.SHUT_WR)
@@ -69,7 +69,7 @@ class Child:
             process.kill()
 
     def reap(self) -> int:
-        """The exit code of one that has ended; negative is the signal that ended it."""
+        """The exit code of the ended process; a negative number is the signal that ended it."""
         assert self._process is not None  # noqa: S101 only what was started has ended
         try:
             code = self._process.wait(_REAP_S)

@@ -1,4 +1,4 @@
-"""How many processes a server is, and what each of them gets of what the configuration allows the server."""
+"""The number of a server's processes, and how limits of the configuration are divided among them."""
 
 import math
 import os
@@ -13,13 +13,13 @@ _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 def processes_of(settings: Config) -> int:
-    """What is configured; else one for each core, as far as there are threads for them."""
+    """The configured number; else one for each core, but only as many as `server.threads` suffices for."""
     configured = settings.server.processes
     return configured or max(1, min(cores(), settings.server.threads // THREADS_OF_A_PROCESS))
 
 
 def cores(quota: Path = _QUOTA) -> int:
-    """The cores that this process may use: of those of the machine what its affinity and its container allow."""
+    """The cores that this process may use, limited by CPU affinity and by the container's quota."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         limit, period = quota.read_text().split()
@@ -29,9 +29,9 @@ def cores(quota: Path = _QUOTA) -> int:
 
 
 def environment_of_one(environment: Mapping[str, str], settings: Config, processes: int) -> dict[str, str]:
-    """The variables for one process: its part of everything that each process has for itself.
+    """The environment of one process, with its part of every limit that counts per process.
 
-    Memory for bodies, answers and documents is not divided: the processes take it from the same whole (`CommonShares`).
+    Memory for bodies, answers and documents is not divided: the processes share its limits (`CommonShares`).
     """
     server = settings.server
     parts = {

@@ -16,7 +16,7 @@ _OTHER_FILES: Final = 1024  # sessions of the database, files of warehouses
 
 
 class PortUnusable(Exception):
-    """The message says why, and what to set."""
+    """The port cannot be opened; the message says why and which setting to change."""
 
 
 def listen(settings: ServerConfig) -> socket.socket:
@@ -37,7 +37,7 @@ def listen(settings: ServerConfig) -> socket.socket:
 
 
 def allow_open_files(connections: int) -> None:
-    """A connection takes a file descriptor; without any left, none could be accepted, nor a file be opened."""
+    """Raise the limit of open files for this number of connections, each of which needs a file descriptor."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + SPARE + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""`lakewarden serve`: one process that serves, or one that supervises several of them."""
+"""Runs `lakewarden serve`: a single process that serves, or a supervisor of several."""
 
 import socket
 import sys
@@ -16,39 +16,39 @@ from lakewarden.stop import AFTERWARDS_S, Stop
 
 
 def run(settings: Config, stop: Stop) -> int:
-    """Serve until a signal, and end the process then; returns 1, having said why, when that cannot be."""
+    """Serve until a signal, then end the process; returns 1, after printing why, if the port cannot be opened."""
     try:
         listener = listen(settings.server)
     except PortUnusable as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 a sentence for the person at the terminal
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 a message for the terminal
         return 1
     processes = processes_of(settings)
     if processes == 1:
         return _serve(settings, stop, listener)
-    connections.close_all()  # the database was only looked at
+    connections.close_all()  # the supervisor needs no database: it was only used for checks at the start
     supervisor = Supervisor(settings, listener, processes)
     stop.prepare(supervisor.stop, bound_s=supervisor.bound_s, at_last=supervisor.kill)
     return supervisor.run()
 
 
 def run_one(settings: Config, stop: Stop, *, listener: int, lifeline: int) -> int:
-    """Serve as one of several: until a signal, or until the supervisor closes its end of the lifeline, or is gone."""
+    """Serve as one of several processes, until a signal, or until the supervisor closes the lifeline or dies."""
     line = socket.socket(fileno=lifeline)
 
     def hold() -> None:
         line.recv(1)
         stop.begin()
 
-    def tell() -> None:
+    def report_ready() -> None:
         board.current().note_ready()
         line.send(b"r")
 
     threading.Thread(target=hold, name="lifeline", daemon=True).start()
-    return _serve(settings, stop, socket.socket(fileno=listener), on_ready=tell)
+    return _serve(settings, stop, socket.socket(fileno=listener), on_ready=report_ready)
 
 
 def _serve(settings: Config, stop: Stop, listener: socket.socket, on_ready: Callable[[], None] | None = None) -> int:
-    from lakewarden.serving.server import Server  # noqa: PLC0415 it needs much that a supervisor does without
+    from lakewarden.serving.server import Server  # noqa: PLC0415 imports much that a supervisor does not need
 
     allow_open_files(settings.server.max_connections)
     server = Server(settings.server, on_ready=on_ready)

@@ -1,4 +1,4 @@
-"""uvicorn's server with our bounds: a sweep of its connections, an end in its time, connections shared with others."""
+"""uvicorn's server with limits: checks its connections, stops in time, shares new connections with other processes."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _TICKS_A_SECOND: Final = 10
 
 
 class Server(uvicorn.Server):
-    """One process's; `on_ready` is called when it answers."""
+    """The server of one process; `on_ready` is called when it can answer requests."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
             acceptor.close()
         await super().shutdown(sockets)
         logging.shutdown()
-        os._exit(0)  # whatever is still stuck in a thread: nobody waits for it
+        os._exit(0)  # ends the process even if a thread still hangs
 
     def _connection(self) -> asyncio.Protocol:
         return BoundedConnection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)

@@ -1,4 +1,4 @@
-"""Keeps the processes of one server running: starts them, replaces those that end or hang, stops them in their time."""
+"""Keeps the processes of one server running: starts them, replaces those that end or hang, and stops them in time."""
 
 import logging
 import os
@@ -18,14 +18,14 @@ from lakewarden.stop import AFTERWARDS_S
 logger = logging.getLogger(__name__)
 
 _LOOK_S: Final = 1.0
-_MARGIN_S: Final = 1.0  # beyond what a process may take for its end
-_STEADY_S: Final = 60.0  # who has run for so long is started again at once
+_MARGIN_S: Final = 1.0  # added to the time in which a process must stop
+_STEADY_S: Final = 60.0  # a process that ran for at least this long is restarted without a pause
 _LONGEST_PAUSE_S: Final = 30.0
 _FAILED_STARTS: Final = 5  # in a row, while no process is ready
 
 
 class Supervisor:
-    """Holds the port and never accepts: while a process is replaced, new connections wait for the others."""
+    """Holds the listening socket but never accepts: while a process is replaced, the others take new connections."""
 
     def __init__(self, settings: Config, listener: socket.socket, processes: int) -> None:
         self._settings = settings.server
@@ -43,7 +43,7 @@ class Supervisor:
 
     @property
     def bound_s(self) -> float:
-        """Seconds in which everything has ended after a signal."""
+        """Seconds after a signal in which all processes have ended."""
         return self._settings.stop_timeout_s + AFTERWARDS_S + 2 * _MARGIN_S
 
     def stop(self) -> None:
@@ -52,18 +52,18 @@ class Supervisor:
         self._waker.send(b"s")
 
     def kill(self) -> None:
-        """End all processes at once; any thread may call it."""
+        """Kill all processes; any thread may call it."""
         for child in self._children:
             child.kill()
 
     def run(self) -> int:
-        """Until a signal: 0; until the processes cannot be started: 1, as they, or the log, have said why."""
+        """Run until a signal, then return 0; returns 1 if no process can be started, which the log explains."""
         address = "{}:{}".format(*self._listener.getsockname()[:2])
         logger.info("Serving %s by %d processes", address, len(self._children))
         code = 0
         while not self._is_stopping and code == 0:
             self._start_due()
-            code = self._heed(_LOOK_S)
+            code = self._handle_messages(_LOOK_S)
             self._end_hung()
         self._stop_all()
         return code
@@ -79,13 +79,13 @@ class Supervisor:
                 )
                 self._selector.register(line, selectors.EVENT_READ, child)
 
-    def _heed(self, patience_s: float) -> int:
-        """Take note of what the processes say; 1 when the server cannot go on."""
+    def _handle_messages(self, patience_s: float) -> int:
+        """Handle messages from the processes; returns 1 if the server must end."""
         code = 0
         for key, _ in self._selector.select(patience_s):
             child = key.data
             if child is None:
-                continue  # woken up to stop
+                continue  # `stop` was called
             if child.read():
                 child.is_ready = True
                 if all(each.is_ready for each in self._children):
@@ -114,10 +114,10 @@ class Supervisor:
         return 0
 
     def _end_hung(self) -> None:
-        """Replace processes whose event loop stands still: nobody else can see that they answer nothing any more."""
+        """Kill processes whose event loop is blocked. They are still running, so only a missing heartbeat shows it."""
         now = time.monotonic()
         if now - self._looked > 2 * _LOOK_S:
-            self._awake_since = now  # this process was frozen itself, and the others perhaps with it
+            self._awake_since = now  # this process was suspended itself, perhaps with the others
         self._looked = now
         for child in self._children:
             seen = max(self._board.seen(child.row) / 1000, self._awake_since)
@@ -134,7 +134,7 @@ class Supervisor:
         while any(each.is_running for each in self._children):
             if time.monotonic() > deadline:
                 self.kill()
-            self._heed(_LOOK_S)
+            self._handle_messages(_LOOK_S)
 
 
 def _end_of(code: int) -> str:
