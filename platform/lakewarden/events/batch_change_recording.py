@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psycopg.types.json import Jsonb
-
 from lakewarden.audit.entries import AUDITED, user_agent_of
 from lakewarden.context import RequestContext
 from lakewarden.events.change_recording import Change
 from lakewarden.idempotency import batch
 from lakewarden.idempotency.batch import ALL_REMEMBERED, ASKED, KeyedChange
 from lakewarden.ids import new_id
+from lakewarden.prepared_statements import rows_of
 
 __all__ = ["ALL_REMEMBERED", "ASKED", "RECORDED", "GroupedChange", "parameters"]
 
@@ -32,11 +31,9 @@ class GroupedChange:
 
 RECORDED: Final = f"""
     changes as materialized (
-        select c.* from unnest(%(change_group)s::int[], %(change_actor)s::text[], %(change_role)s::text[],
-                    %(change_type)s::text[], %(change_object_type)s::text[], %(change_object_id)s::text[],
-                    %(change_project)s::text[], %(change_request)s::text[], %(change_agent)s::text[],
-                    %(change_event)s::uuid[], %(change_data)s::jsonb[]) with ordinality
-            as c(g, actor, role, type, object_type, object_id, project_id, request_id, user_agent, event, data, n)
+        select c.* from jsonb_to_recordset(%(changes)s::jsonb)
+            as c(n int, g int, actor text, role text, type text, object_type text, object_id text, project_id text,
+                 request_id text, user_agent text, event uuid, data jsonb)
         join held using (g)
     ),
     {AUDITED},
@@ -63,16 +60,23 @@ def parameters(changes: Sequence[GroupedChange]) -> dict[str, object]:
         for number, each in enumerate(changes, start=1)
         if each.context.idempotency is not None
     ]
-    return batch.parameters(keyed) | {
-        "change_group": [each.group for each in changes],
-        "change_actor": [each.context.caller.id for each in changes],
-        "change_role": [each.context.caller.assumed_role or "" for each in changes],
-        "change_type": [each.change.type for each in changes],
-        "change_object_type": [each.change.object_type for each in changes],
-        "change_object_id": [each.change.object_id for each in changes],
-        "change_project": [each.change.project_id for each in changes],
-        "change_request": [each.context.request_id for each in changes],
-        "change_agent": [user_agent_of(each.context.user_agent) for each in changes],
-        "change_event": [new_id() for _ in changes],
-        "change_data": [Jsonb(each.change.data) for each in changes],
+    rows = [_row(number, each) for number, each in enumerate(changes, start=1)]
+    return batch.parameters(keyed) | {"changes": rows_of(rows)}
+
+
+def _row(number: int, grouped: GroupedChange) -> dict[str, object]:
+    change, context = grouped.change, grouped.context
+    return {
+        "n": number,
+        "g": grouped.group,
+        "actor": context.caller.id,
+        "role": context.caller.assumed_role or "",
+        "type": change.type,
+        "object_type": change.object_type,
+        "object_id": change.object_id,
+        "project_id": change.project_id,
+        "request_id": context.request_id,
+        "user_agent": user_agent_of(context.user_agent),
+        "event": new_id(),
+        "data": change.data,
     }

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils import timezone
-from psycopg.types.json import Jsonb
 
 from lakewarden.context import IdempotencyKey
 from lakewarden.idempotency.outcomes import FORGOTTEN_AFTER, TURN
+from lakewarden.prepared_statements import rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,9 @@ class KeyedChange:
 ASKED: Final = f"""
     asked_keys as materialized (
         select *, pg_try_advisory_xact_lock({TURN}) as is_free
-        from unnest(%(key_number)s::int[], %(key_group)s::int[], %(key_actor)s::text[], %(key)s::uuid[],
-                    %(key_fingerprint)s::text[], %(key_attempt)s::uuid[], %(key_object_type)s::text[],
-                    %(key_object_id)s::text[], %(key_data)s::jsonb[])
-            as k(n, g, principal_id, key, fingerprint, attempt, object_type, object_id, data)
+        from jsonb_to_recordset(%(keys)s::jsonb)
+            as k(n int, g int, principal_id text, key uuid, fingerprint text, attempt uuid, object_type text,
+                 object_id text, data jsonb)
     ),
     unusable_keys as materialized (
         select k.n, k.g from asked_keys k
@@ -67,15 +66,18 @@ ALL_REMEMBERED: Final = """
 
 def parameters(changes: Sequence[KeyedChange]) -> dict[str, object]:
     """What the parts are executed with."""
-    return {
-        "key_number": [each.number for each in changes],
-        "key_group": [each.group for each in changes],
-        "key_actor": [each.actor for each in changes],
-        "key": [each.key.key for each in changes],
-        "key_fingerprint": [each.key.fingerprint for each in changes],
-        "key_attempt": [each.key.attempt for each in changes],
-        "key_object_type": [each.object_type for each in changes],
-        "key_object_id": [each.object_id for each in changes],
-        "key_data": [Jsonb(each.data) for each in changes],
-        "key_border": timezone.now() - FORGOTTEN_AFTER,
-    }
+    rows = [
+        {
+            "n": each.number,
+            "g": each.group,
+            "principal_id": each.actor,
+            "key": each.key.key,
+            "fingerprint": each.key.fingerprint,
+            "attempt": each.key.attempt,
+            "object_type": each.object_type,
+            "object_id": each.object_id,
+            "data": each.data,
+        }
+        for each in changes
+    ]
+    return {"keys": rows_of(rows), "key_border": timezone.now() - FORGOTTEN_AFTER}
