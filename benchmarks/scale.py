@@ -84,12 +84,12 @@ def _queries(size: int) -> dict[str, tuple[str, Callable[[int], Parameters]]]:
 
     return {
         "look-up of a table": (
-            hot_queries.TABULARS.statement,
+            hot_queries.TABULARS.statement.text,
             lambda number: [[WAREHOUSE], [place(number)[0]], [place(number)[1]]],
         ),
         "page of 100 tables, middle": (
-            hot_queries.TABLE_NAMES.statement,
-            lambda number: [[WAREHOUSE], [place(number)[0]], [place(number)[1]], [101]],
+            hot_queries.TABLE_NAMES.statement.text,
+            lambda number: [[WAREHOUSE], [place(number)[0]], [place(number)[1]], [101], [None], [None]],
         ),
         "table with document": (
             tabular._WITH_DOCUMENT,  # noqa: SLF001 the statement itself is what is measured

@@ -23,7 +23,8 @@ from lakewarden.authz.interface import Granted, ObjectRef, T
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import RequestContext
 from lakewarden.errors import NotFound
-from lakewarden.hot.coalescer import Coalescer, Row
+from lakewarden.hot.coalescer import Coalescer
+from lakewarden.hot.sessions import Row
 from lakewarden.idempotency.outcomes import IS_USED
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse

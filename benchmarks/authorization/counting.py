@@ -74,6 +74,9 @@ def install(counts: Counts) -> None:
     backends.authenticator = lambda: provider  # type: ignore[assignment]
     for cursor in (psycopg.Cursor, psycopg.AsyncCursor):
         cursor.execute = _noted(cursor.execute, counts.note_statement)  # type: ignore[assignment,method-assign]
+    from lakewarden.hot.sessions import Session  # noqa: PLC0415 needs settings
+
+    Session.fetch = _noted(Session.fetch, counts.note_statement)  # type: ignore[method-assign]
     if config.current().authorization.backend == "openfga":
         from openfga_sdk.sync.rest import RESTClientObject  # noqa: PLC0415 it takes time to load
 

@@ -5,16 +5,20 @@ import json as json_codec
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import uvloop
 
 from benchmarks.authorization import counting
 from benchmarks.authorization.installation import Installation
 from benchmarks.failures import BenchmarkError
 from benchmarks.machine import processes
+
+A = TypeVar("A")
 
 Json = dict[str, Any]
 Request = tuple[str, str, str, Json | None]
@@ -57,6 +61,10 @@ class InProcess:
     counts: counting.Counts
     _runner: asyncio.Runner = field(repr=False)
     _beside: Sequence[int]
+
+    def run(self, asked: Coroutine[Any, Any, A]) -> A:
+        """The result of a coroutine, on the loop that the application has its connections on."""
+        return self._runner.run(asked)
 
     def call(self, user: str, method: str, path: str, json: Json | None = None) -> Json:
         """The content of an answer that must be a success."""
@@ -131,7 +139,10 @@ class InProcess:
 @contextmanager
 def in_process(installation: Installation) -> Iterator[InProcess]:
     """A migrated, bootstrapped server; only one in the life of a process."""
-    with tempfile.TemporaryDirectory(prefix="lw-rights-") as directory, asyncio.Runner() as runner:
+    with (
+        tempfile.TemporaryDirectory(prefix="lw-rights-") as directory,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
         base = Path(directory)
         base.chmod(0o711)
         (base / "lake").mkdir()

@@ -5,6 +5,7 @@ import pytest
 
 from lakewarden import memory
 from lakewarden.hot import coalescer
+from lakewarden.hot.sessions import Row
 from lakewarden.postgres.bounded import Silent
 from tests.integration.catalog.lake import Lake, set_properties
 
@@ -16,7 +17,7 @@ def test_a_silent_database_is_waited_for_once(lake: Lake, monkeypatch: pytest.Mo
         assert lake.client.get(lake.table("orders")).status == 200
     waits = 0
 
-    async def silent(*_: object) -> list[coalescer.Row]:
+    async def silent(*_: object) -> list[Row]:
         nonlocal waits
         waits += 1
         raise Silent

@@ -162,11 +162,12 @@ def test_large_properties_are_answered_by_a_thread_and_not_by_the_loop(
 def hot_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Tells how large a row the loop has fetched, at most."""
     from lakewarden.hot import coalescer  # noqa: PLC0415 needs settings
+    from lakewarden.hot.sessions import Row  # noqa: PLC0415 as above
 
     most = 0
     query = coalescer.Coalescer._query
 
-    async def watching(self: coalescer.Coalescer, columns: list[list[object]]) -> list[coalescer.Row]:
+    async def watching(self: coalescer.Coalescer, columns: list[list[object]]) -> list[Row]:
         nonlocal most
         rows = await query(self, columns)
         most = max(most, *(len(str(row)) for row in rows), 0)

@@ -14,6 +14,7 @@ from lakewarden import asgi, backends
 from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
+from lakewarden.hot.sessions import Session
 from tenants.models import Warehouse
 from tenants.services import projects
 from tests.installation import admin, admin_context, client, engine, grant, warehouse
@@ -84,6 +85,7 @@ def asked(backend: str, one_thread: None, monkeypatch: pytest.MonkeyPatch) -> As
 
     for cursor in (psycopg.Cursor, psycopg.AsyncCursor):
         monkeypatch.setattr(cursor, "execute", noted(cursor.execute))
+    monkeypatch.setattr(Session, "fetch", noted(Session.fetch))
     monkeypatch.setattr(RESTClientObject, "request", called)
     return counts
 

@@ -36,6 +36,7 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/schema_version.py": "migrates",
     "platform/lakewarden/hot/coalescer.py": "runs statements for the event loop",
     "platform/lakewarden/hot/statements.py": "runs statements for the event loop",
+    "platform/lakewarden/hot/sessions.py": "runs look-ups for the event loop",
     "platform/lakewarden/hot/connections.py": "opens connections for the event loop",
     "platform/lakewarden/doctor/*": "asks beside the application, with a connection of its own",
     "platform/lakewarden/http/health.py": "asks whether the database answers",

@@ -17,8 +17,9 @@ from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import Allowed, CallerKey
 from lakewarden.errors import Unavailable
-from lakewarden.hot.coalescer import Coalescer, Key, Row
+from lakewarden.hot.coalescer import Coalescer, Key
 from lakewarden.hot.routes import Answer, HotRequest
+from lakewarden.hot.sessions import Row
 from lakewarden.postgres.bounded import SILENCE
 from lakewarden.usage.call_counter import COUNTS
 

@@ -11,7 +11,8 @@ from catalog.services.commit_writer.chains import LARGEST
 from catalog.services.document_cache import DOCUMENT_CACHE
 from catalog.services.pointer import Stored
 from lakewarden.errors import Unavailable
-from lakewarden.hot.coalescer import Coalescer, Row
+from lakewarden.hot.coalescer import Coalescer
+from lakewarden.hot.sessions import Row
 from lakewarden.postgres.bounded import SILENCE
 
 

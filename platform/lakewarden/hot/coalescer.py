@@ -6,17 +6,16 @@ had asked alone.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import psycopg
 
-from lakewarden.hot.connections import connection
+from lakewarden.hot.connections import session
+from lakewarden.hot.sessions import Lookup, Row
 from lakewarden.postgres.bounded import SILENCE
 
 MAX_KEYS = 64
 
 Key = tuple[object, ...]
-Row = tuple[Any, ...]
 
 
 class Coalescer:
@@ -26,7 +25,7 @@ class Coalescer:
     """
 
     def __init__(self, statement: str) -> None:
-        self.statement = statement
+        self.statement = Lookup(statement)
         self._waiting: list[tuple[Key, asyncio.Future[Row | None]]] = []
         self._running: asyncio.Task[None] | None = None
 
@@ -74,6 +73,5 @@ class Coalescer:
             return await self._query(columns)
 
     async def _query(self, columns: list[list[object]]) -> list[Row]:
-        async with connection() as usable, usable.cursor(binary=True) as cursor:
-            await cursor.execute(self.statement.encode(), columns, prepare=True)
-            return await cursor.fetchall()
+        async with session() as usable:
+            return await usable.fetch(self.statement, columns)

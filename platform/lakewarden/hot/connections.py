@@ -1,4 +1,4 @@
-"""Async database connections of the hot routes: opened when needed, reused last in, first out."""
+"""Database sessions of the hot routes: opened when needed, reused last in, first out."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,32 +6,40 @@ from contextlib import asynccontextmanager
 import psycopg
 
 from lakewarden import config
+from lakewarden.hot.sessions import Session
 from lakewarden.postgres import limits
 from lakewarden.postgres.opening import open_async
 
 STATEMENT_S = 10.0
 """Far more than a look-up by key takes: who needs longer is better answered by Django."""
 
-_idle: list[psycopg.AsyncConnection] = []
+_idle: list[Session] = []
 
 
 @asynccontextmanager
-async def connection() -> AsyncIterator[psycopg.AsyncConnection]:
-    """A connection in autocommit mode; one whose use failed or was cancelled is closed, never used again."""
+async def session() -> AsyncIterator[Session]:
+    """One in autocommit mode; one whose use failed or was cancelled is closed, never used again."""
     taken = _idle.pop() if _idle else await _open()
     try:
         yield taken
     except BaseException:
-        await taken.close()
+        await taken.connection.close()
         raise
     _idle.append(taken)
 
 
+@asynccontextmanager
+async def connection() -> AsyncIterator[psycopg.AsyncConnection]:
+    """The connection of such a session, for statements of several kinds or in a transaction."""
+    async with session() as taken:
+        yield taken.connection
+
+
 async def close_all() -> None:
     while _idle:
-        await _idle.pop().close()
+        await _idle.pop().connection.close()
 
 
-async def _open() -> psycopg.AsyncConnection:
+async def _open() -> Session:
     allowed = limits.current().at_most(STATEMENT_S)
-    return await open_async(config.current().database, allowed, name="lakewarden hot")
+    return Session(await open_async(config.current().database, allowed, name="lakewarden hot"))

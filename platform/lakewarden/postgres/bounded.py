@@ -55,7 +55,7 @@ class Bounded(psycopg.Connection[TupleRow]):
         try:
             return super().wait(gen, interval, self.patience_s)
         except errors._WaitTimeout as error:  # noqa: SLF001 as above
-            raise _hung_up(self.pgconn, self.patience_s) from error
+            raise hung_up(self.pgconn, self.patience_s) from error
 
 
 class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
@@ -78,7 +78,7 @@ class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
         try:
             return await super().wait(gen, interval, self.patience_s)
         except errors._WaitTimeout as error:  # noqa: SLF001 as above
-            raise _hung_up(self.pgconn, self.patience_s) from error
+            raise hung_up(self.pgconn, self.patience_s) from error
 
 
 def begin(connection: Bounded, limits: Limits) -> None:
@@ -100,7 +100,7 @@ def _values(limits: Limits) -> list[list[str]]:
     return [list(wanted), list(wanted.values())]
 
 
-def _hung_up(pgconn: PGconn, patience_s: float | None) -> Silent:
+def hung_up(pgconn: PGconn, patience_s: float | None) -> Silent:
     pgconn.finish()
     return Silent(f"The database has not answered for {patience_s:g} s")
 

@@ -13,6 +13,7 @@ from lakewarden import asgi
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.hot import coalescer
+from lakewarden.hot.sessions import Row
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
 from tests.installation import Grant
@@ -40,7 +41,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
     query, execute = coalescer.Coalescer._query, psycopg.Cursor.execute
 
-    async def counting(self: coalescer.Coalescer, columns: list[list[object]]) -> list[coalescer.Row]:
+    async def counting(self: coalescer.Coalescer, columns: list[list[object]]) -> list[Row]:
         counted.shared += 1
         return await query(self, columns)
 

@@ -36,7 +36,8 @@ def test_sessions_of_requests_have_their_limits(database: None) -> None:
 
 def test_hot_reads_have_them_too_and_need_no_start_up_parameter(database: None) -> None:
     async def shown() -> tuple[dict[str, str], int]:
-        async with connections.connection() as hot:
+        async with connections.session() as session:
+            hot = session.connection
             rows = await (await hot.execute(_SHOWN, [["lock_timeout", "statement_timeout"]])).fetchall()
             assert "options" not in hot.info.get_parameters()
             return dict(rows), hot.fileno()

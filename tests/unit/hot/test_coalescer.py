@@ -7,7 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from lakewarden.hot.coalescer import MAX_KEYS, Coalescer, Row
+from lakewarden.hot.coalescer import MAX_KEYS, Coalescer
+from lakewarden.hot.sessions import Row
 from lakewarden.postgres.bounded import Silent
 
 Query = Callable[[list[list[object]]], Coroutine[Any, Any, list[Row]]]
