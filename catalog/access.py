@@ -1,4 +1,4 @@
-"""Looks up and authorizes namespaces, tables and views; the only way to a `Granted` one."""
+"""Looks up and authorizes namespaces, tables and views; nothing else returns `Granted` for them."""
 
 from uuid import UUID
 
@@ -41,7 +41,9 @@ def granted(
     hidden: LakewardenError,
     warehouse: Warehouse,
 ) -> Granted[T]:
-    """Authorize what lies in `warehouse`; who may see it is told NoSuchWarehouse while that is inactive."""
+    """Authorize an object in `warehouse`. Raises NoSuchWarehouse if the warehouse is inactive and the caller may see
+    the object.
+    """
     allowed = tenants_access.granted(
         context, target, chain=chain, action=action, hidden=hidden, project=warehouse.project
     )
@@ -50,14 +52,14 @@ def granted(
 
 
 def warehouse(context: RequestContext, prefix: str, action: WarehouseAction) -> Granted[Warehouse]:
-    """An active warehouse; raises NoSuchWarehouse when it is missing, hidden or inactive."""
+    """An active warehouse; raises NoSuchWarehouse if it is missing, hidden or inactive."""
     allowed = tenants_access.warehouse(context, prefix, action)
     ensure_active(allowed.target)
     return allowed
 
 
 def namespace(context: RequestContext, ref: NamespaceIdentifier, action: NamespaceAction) -> Granted[Namespace]:
-    """Raises NoSuchNamespace when it is missing or hidden, NoSuchWarehouse when the prefix is not a valid id."""
+    """Raises NoSuchNamespace if it is missing or hidden, NoSuchWarehouse if the prefix is not a valid id."""
     missing = NoSuchNamespace(f"Namespace does not exist: {ref}")
     found = Namespace.objects.find(_warehouse_id(context, ref.warehouse), ref.path)
     if found is None:
@@ -68,26 +70,26 @@ def namespace(context: RequestContext, ref: NamespaceIdentifier, action: Namespa
 
 
 def table(context: RequestContext, ref: TabularIdentifier, action: TableAction) -> Granted[Tabular]:
-    """Raises NoSuchTable when it is missing or hidden."""
+    """Raises NoSuchTable if it is missing or hidden."""
     missing = NoSuchTable(f"Table does not exist: {ref}")
     return _tabular(context, ref, Tabular.Kind.TABLE, action, missing)
 
 
 def find_table(context: RequestContext, ref: TabularIdentifier, action: TableAction) -> Granted[Tabular] | None:
-    """As `table`, but None when there is none of the name (or a view has it)."""
+    """Like `table`, but None if there is no table with this name."""
     warehouse_id = _warehouse_id(context, ref.namespace.warehouse)
     found = Tabular.objects.find(warehouse_id, ref.namespace.path, ref.name)
     return table(context, ref, action) if found is not None and found.kind == Tabular.Kind.TABLE else None
 
 
 def view(context: RequestContext, ref: TabularIdentifier, action: ViewAction) -> Granted[Tabular]:
-    """Raises NoSuchView when it is missing or hidden."""
+    """Raises NoSuchView if it is missing or hidden."""
     missing = NoSuchView(f"View does not exist: {ref}")
     return _tabular(context, ref, Tabular.Kind.VIEW, action, missing)
 
 
 def namespace_of_id(context: RequestContext, identifier: UUID, action: NamespaceAction) -> Granted[Namespace]:
-    """As `namespace`, by the id that is never reused."""
+    """Like `namespace`, by id."""
     missing = NoSuchNamespace(f"Namespace does not exist: {identifier}")
     found = Namespace.objects.placed().filter(id=identifier).first()
     if found is None:
@@ -100,9 +102,9 @@ def namespace_of_id(context: RequestContext, identifier: UUID, action: Namespace
 def namespace_in(
     context: RequestContext, warehouse_id: str, namespace_id: str, action: NamespaceAction
 ) -> Granted[Namespace]:
-    """The namespace of an id in a warehouse, active or not, for the management API.
+    """The namespace with this id in a warehouse, active or not; for the management API.
 
-    Raises NoSuchNamespace when it is missing, hidden or elsewhere.
+    Raises NoSuchNamespace if it is missing, hidden or in another warehouse.
     """
     missing = NoSuchNamespace(f"Namespace does not exist: {namespace_id}")
     place = _ids(warehouse_id, namespace_id)
@@ -117,7 +119,7 @@ def namespace_in(
 
 
 def namespace_anywhere(context: RequestContext, namespace_id: str, action: NamespaceAction) -> Granted[Namespace]:
-    """As `namespace_in`, whatever warehouse it lies in."""
+    """Like `namespace_in`, in any warehouse."""
     identifier = _ids(namespace_id, namespace_id)
     row = (
         Namespace.objects.filter(id=identifier[0]).values_list("warehouse_id", flat=True).first()
@@ -128,13 +130,13 @@ def namespace_anywhere(context: RequestContext, namespace_id: str, action: Names
 
 
 def table_in(context: RequestContext, warehouse_id: str, table_id: str, action: TableAction) -> Granted[Tabular]:
-    """The table of an id in a warehouse. Raises NoSuchTable when it is missing, hidden, a view or elsewhere."""
+    """The table with this id in a warehouse. Raises NoSuchTable if it is missing, hidden, a view or elsewhere."""
     missing = NoSuchTable(f"Table does not exist: {table_id}")
     return _tabular_in(context, _ids(warehouse_id, table_id), Tabular.Kind.TABLE, action, missing)
 
 
 def view_in(context: RequestContext, warehouse_id: str, view_id: str, action: ViewAction) -> Granted[Tabular]:
-    """The view of an id in a warehouse. Raises NoSuchView when it is missing, hidden, a table or elsewhere."""
+    """The view with this id in a warehouse. Raises NoSuchView if it is missing, hidden, a table or elsewhere."""
     missing = NoSuchView(f"View does not exist: {view_id}")
     return _tabular_in(context, _ids(warehouse_id, view_id), Tabular.Kind.VIEW, action, missing)
 
@@ -142,7 +144,10 @@ def view_in(context: RequestContext, warehouse_id: str, view_id: str, action: Vi
 def dropped_namespace_in(
     context: RequestContext, warehouse_id: str, namespace_id: str, action: NamespaceAction
 ) -> Granted[Namespace]:
-    """As `namespace_in`, of one that is dropped and still there. Raises NoSuchNamespace also for one that is not."""
+    """Like `namespace_in`, for a dropped namespace that can be restored.
+
+    Raises NoSuchNamespace if it is not dropped.
+    """
     missing = NoSuchNamespace(f"No dropped namespace {namespace_id} can be restored")
     place = _ids(warehouse_id, namespace_id)
     rows = Namespace.everything.filter(deletion__isnull=False).placed().select_related("deletion")
@@ -158,7 +163,7 @@ def dropped_namespace_in(
 def dropped_tabular_in(
     context: RequestContext, warehouse_id: str, kind: Tabular.Kind, tabular_id: str, action: TableAction | ViewAction
 ) -> Granted[Tabular]:
-    """As `dropped_namespace_in`, of a table or view; raises the kind's own 404."""
+    """Like `dropped_namespace_in`, for a table or view; raises NoSuchTable or NoSuchView."""
     error = NoSuchTable if kind == Tabular.Kind.TABLE else NoSuchView
     missing = error(f"No dropped {kind} {tabular_id} can be restored")
     place = _ids(warehouse_id, tabular_id)
@@ -179,14 +184,14 @@ def dropped_tabular_in(
 
 
 def may_see(context: RequestContext, tabular: Tabular) -> bool:
-    """Whether lists show a table or view, read with its namespace, warehouse and project, to the caller."""
+    """Whether lists show the table or view to the caller; its namespace, warehouse and project must be loaded."""
     is_table = tabular.kind == Tabular.Kind.TABLE
     held = tenants_access.privileges(context, chain=tabular_chain(tabular), project=tabular.namespace.warehouse.project)
     return is_allowed(TableAction.INCLUDE_IN_LIST if is_table else ViewAction.INCLUDE_IN_LIST, held)
 
 
 def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
-    """A table or view whose metadata the caller may see, by the id that is never reused."""
+    """The table or view with this id, if the caller may read its metadata. Raises NoSuchTable."""
     missing = NoSuchTable(f"Table does not exist: {identifier}")
     found = Tabular.objects.placed().filter(id=identifier).first()
     if found is None:
@@ -252,7 +257,7 @@ def _note_foreign(
     kind: str,
     action: NamespaceAction | TableAction | ViewAction,
 ) -> None:
-    """For the audit: what is missing in its warehouse may be another project's."""
+    """Note for the audit of another project that its object was named in a request about this warehouse."""
     if place is None:
         return
     owners = dict(rows.filter(id=place[1]).values_list("id", "warehouse__project_id"))
@@ -263,7 +268,7 @@ def _note_foreign(
 
 
 def _ids(warehouse_id: str, object_id: str) -> tuple[UUID, UUID] | None:
-    """Both as ids; None when one is none, and nothing can be there."""
+    """Both as UUIDs; None if one is not valid, so the object cannot exist."""
     try:
         return UUID(warehouse_id), UUID(object_id)
     except ValueError:
@@ -271,7 +276,7 @@ def _ids(warehouse_id: str, object_id: str) -> tuple[UUID, UUID] | None:
 
 
 def _warehouse_id(context: RequestContext, prefix: str) -> UUID:
-    """The id in a URL; a prefix that is not a valid id is answered like a warehouse that does not exist."""
+    """The warehouse id in a URL. Raises NoSuchWarehouse for a prefix that is not a valid id."""
     try:
         return UUID(prefix)
     except ValueError:

@@ -1,8 +1,8 @@
-"""The stored form of a table's answer: a gzip stream that is sent as it is, with the caller's part spliced on.
+"""The stored form of a load response: a gzip stream that is sent unchanged, with the caller's part appended.
 
-An answer is `{"metadata-location":…,"metadata":…` followed by a suffix that depends on the caller. The first part is
-deflated once, at commit, and flushed to a byte border; the suffix is appended as a stored block (RFC 1951, 3.2.4), so
-that a read neither inflates nor compresses. One member only: clients drop what follows the first.
+A response is `{"metadata-location":…,"metadata":…` followed by a suffix that depends on the caller. The first part is
+compressed once, at commit, and flushed to a byte boundary. The suffix is appended as a stored block (RFC 1951, 3.2.4),
+so a read neither decompresses nor compresses. It is a single gzip member, because clients ignore further ones.
 """
 
 import zlib
@@ -19,7 +19,7 @@ _MODULO = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`content`: gzip header and deflate stream; `crc` and `length` are of the bytes that it inflates to."""
+    """`content` is gzip header and deflate stream; `crc` and `length` (bytes) are those of the uncompressed content."""
 
     content: bytes
     crc: int
@@ -34,7 +34,7 @@ def pack(metadata_location: str, metadata: bytes) -> Document:
 
 
 def unpacked(metadata_location: str, metadata: bytes) -> bytes:
-    """What `pack` packs."""
+    """The uncompressed content of a document."""
     return _prefix(metadata_location) + metadata
 
 
@@ -52,23 +52,23 @@ def spliced(document: Document, suffix: bytes) -> bytes:
 
 
 def inflated(document: Document) -> bytes:
-    """The document as it was before it was packed."""
+    """The document's uncompressed content."""
     plain: bytes = isal_zlib.decompressobj(-15).decompress(document.content[len(_HEADER) :])
     return plain
 
 
 def loaded(document: Document, suffix: bytes) -> bytes:
-    """The document followed by `suffix`, not packed."""
+    """The document followed by `suffix`, uncompressed."""
     return inflated(document) + suffix
 
 
 def metadata_of(document: Document, metadata_location: str) -> bytes:
-    """The metadata's JSON alone."""
+    """The JSON of the metadata in the document."""
     return inflated(document)[len(_prefix(metadata_location)) :]
 
 
 def prefix_length(metadata_location: str) -> int:
-    """How many bytes of a document come before its metadata."""
+    """Number of uncompressed bytes before the metadata."""
     return len(_prefix(metadata_location))
 
 

@@ -1,14 +1,14 @@
-"""Identifiers as the API writes them: a path of names in a warehouse, and a name in a namespace."""
+"""Identifiers in the API: the path of a namespace in a warehouse, and a name in a namespace."""
 
 from dataclasses import dataclass
 
 SEPARATOR = "\x1f"
-"""Between the names of a path in a URL (`%1F`), also what the config answer advertises."""
+"""Separates the names of a path in a URL (`%1F`); clients learn it from the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceIdentifier:
-    """`warehouse` is the path's `{prefix}`; `path` has one name or more, outermost first."""
+    """`warehouse` is the `{prefix}` in the URL; `path` has at least one name, outermost first."""
 
     warehouse: str
     path: tuple[str, ...]
@@ -23,7 +23,7 @@ class NamespaceIdentifier:
 
 @dataclass(frozen=True, slots=True)
 class TabularIdentifier:
-    """A table's or view's name in a namespace."""
+    """The name of a table or view in a namespace."""
 
     namespace: NamespaceIdentifier
     name: str

@@ -1,4 +1,4 @@
-"""What the caller, or a principal they may ask about, may do to an object: `GET …/actions` of every type of object."""
+"""The actions that the caller, or another principal, may do on an object: `GET …/actions` of all types of objects."""
 
 from typing import Any
 
@@ -26,14 +26,19 @@ class AllowedActionsShape(Shape):
 
 
 _SOMEBODY = [
-    OpenApiParameter("principalUser", description="Ask about this user instead of the caller: <provider>~<subject>"),
-    OpenApiParameter("principalRole", description="Ask about this role, by its id, instead of the caller"),
+    OpenApiParameter(
+        "principalUser", description="Id of a user (`<provider>~<subject>`) to ask about instead of the caller."
+    ),
+    OpenApiParameter("principalRole", description="Id of a role to ask about instead of the caller."),
 ]
 _described = extend_schema(responses={200: AllowedActionsShape}, parameters=_SOMEBODY)
 
 
 class ActionsView(ManagementView):
-    """Asking about somebody else takes the right to read the grants on the object; a hidden object is missing."""
+    """The base of all views here.
+
+    Asking about another principal requires the right to read the grants on the object.
+    """
 
     def answered(self, asked: Asked) -> Response:
         identity = identities.of_query(self.call.query)
@@ -109,7 +114,7 @@ class WarehouseActions(ActionsView):
 
 
 class InWarehouseActions(ActionsView):
-    """Namespaces, tables and views; `kind` is which of them."""
+    """Actions on namespaces, tables and views; `kind` is the type of the object."""
 
     kind: ObjectType
 

@@ -1,4 +1,4 @@
-"""The base of every management endpoint: Django REST framework with our authentication, request ids and errors."""
+"""The base of all management views: Django REST framework with the catalog's authentication, request ids and errors."""
 
 from typing import Any, NoReturn, TypeVar, cast
 from urllib.parse import unquote
@@ -25,13 +25,13 @@ DEFAULT_PAGE_SIZE = 100
 
 
 class ManagementView(APIView):
-    """A subclass has one method for each HTTP method it serves, which reads `self.call` and answers with `Response`.
+    """A subclass has one method for each HTTP method that it serves; it reads `self.call` and returns a `Response`.
 
-    A request's life is `request_life`'s, as the catalog's is. A mutation with an `Idempotency-Key` goes through
+    `request_life` describes the steps of a request. A mutation with an `Idempotency-Key` goes through
     `idempotent_requests`.
     """
 
-    # browsers' preflight and DRF's self-description are not served
+    # without OPTIONS: asgi.py answers CORS preflights, and DRF's description of views is not offered
     http_method_names = ["get", "head", "post", "put", "delete"]
     call: ApiRequest
     identifier: str
@@ -42,22 +42,23 @@ class ManagementView(APIView):
 
     def _attempt(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
         self.identifier = identifier
-        response = cast("HttpResponse", super().dispatch(request, **path))  # nothing is streamed here
+        response = cast("HttpResponse", super().dispatch(request, **path))  # no view streams its response
         return response.render() if isinstance(response, Response) else response
 
     def _finish(self, response: HttpResponse) -> None:
-        response["Allow"] = ", ".join(self.allowed_methods)  # as DRF says it with every answer
+        # DRF sends it with every response, so it is added to errors, too
+        response["Allow"] = ", ".join(self.allowed_methods)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 DRF's signature
         super().initial(request, *args, **kwargs)
-        # DRF has no public name for Django's own request
+        # DRF has no public attribute for Django's request
         self.call = ApiRequest.of(request._request, self.identifier)  # noqa: SLF001
         if self.call.method in idempotent_requests.MUTATING and idempotent_requests.HEADER in self.call.headers:
             self._repeatable(self.call.method.lower())
         begin_request()
 
     def _repeatable(self, name: str) -> None:
-        """Have DRF, which looks the method up next, call one that heeds the request's Idempotency-Key."""
+        """Replace the method, which DRF looks up next, by one that handles the request's Idempotency-Key."""
         method = getattr(type(self), name, type(self).http_method_not_allowed)
 
         def handler(request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 DRF's signature
@@ -71,15 +72,15 @@ class ManagementView(APIView):
         setattr(self, name, handler)
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002, ARG002 DRF's signature
-        """Always JSON: a request is not refused because of its `Accept` header."""
+        """Always select JSON, so no request is refused because of its `Accept` header."""
         return super().perform_content_negotiation(request, force=True)
 
     def http_method_not_allowed(self, request: HttpRequest | Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401, ARG002 DRF's signature
-        # before a method is looked up the caller is authenticated: 401 comes first
+        # called after authentication, so a caller without credentials gets 401 rather than 405
         raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed_methods)}")
 
     def handle_exception(self, exc: Exception) -> NoReturn:
-        raise exc  # to `answered`
+        raise exc  # `answered` renders it
 
     @property
     def context(self) -> RequestContext:
@@ -87,14 +88,14 @@ class ManagementView(APIView):
 
     @property
     def project_id(self) -> str:
-        """The project that the request is about: `x-project-id`, else the default project; raises ProjectIdMissing."""
+        """The project in `x-project-id`, else the default project. Raises ProjectIdMissing if there is none."""
         return access.project_id_of(self.context)
 
     @property
     def page(self) -> Page:
-        """The page of a list that is asked for: `pageToken` and `pageSize` (100 when it is not said)."""
+        """The requested page of a list: `pageToken` and `pageSize` (default: 100)."""
         return Page.parse({"pageSize": str(DEFAULT_PAGE_SIZE), **self.call.query})
 
     def body(self, shape: type[B]) -> B:
-        """The validated JSON body. Raises BadRequest that names the field that is wrong."""
+        """The validated JSON body. Raises BadRequest, which names the invalid member."""
         return shape.parse(self.call.decode(dict[str, Any]))

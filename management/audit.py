@@ -1,4 +1,4 @@
-"""Who did what: `GET /audit` of a project, for its security administrators; `GET /server/audit` of the whole server."""
+"""The audit: `GET /audit` of a project, for its security administrators, and `GET /server/audit` of the server."""
 
 from datetime import UTC, datetime
 
@@ -45,10 +45,11 @@ _OF_PROJECT = OpenApiParameter("project-id", str, description="Only entries of t
 
 
 class AuditEntryShape(Shape):
-    """An entry stands for `count` equal decisions from `at` to `last-at`; id and user agent are of the first request.
+    """An entry for `count` equal decisions from `at` to `last-at`; request id and user agent are those of the first
+    one.
 
-    `reason` says why something was refused; `details` are the names and ids of a change, the `privileges` that
-    decided, or the request that was refused (`asked`).
+    `reason` is the message of a refusal; `details` are names and ids of a change, the `privileges` because of which a
+    request was allowed, or the refused request (`asked`).
     """
 
     id = serializers.IntegerField()
@@ -68,7 +69,7 @@ class AuditEntryShape(Shape):
     details = serializers.DictField()
 
     def to_representation(self, instance: object) -> dict[str, object]:
-        """What is empty is left out too."""
+        """Omits empty values, too."""
         plain = super().to_representation(instance)
         return {name: value for name, value in plain.items() if value != ""}
 
@@ -79,10 +80,10 @@ class AuditShape(Shape):
 
 
 class AuditView(ManagementView):
-    """What both lists have in common."""
+    """The base of both lists."""
 
     def _wanted(self, *more: str) -> Wanted:
-        """The filters of the query; `more` names those that only this list has. Raises BadRequest."""
+        """The filters in the query; `more` are parameters that only this list has. Raises BadRequest."""
         known = [*_COLUMNS, "from", "to", "pageToken", "pageSize", *more]
         for name in self.call.query:
             if name not in known:
@@ -109,7 +110,7 @@ class AuditView(ManagementView):
         if text is None:
             return None
         try:
-            # in a query `+` stands for a blank: it was the offset's
+            # an unencoded `+` of a time zone arrives as a blank
             time = datetime.fromisoformat(text.replace(" ", "+"))
             time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
         except (ValueError, OverflowError):

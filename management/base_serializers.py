@@ -1,4 +1,4 @@
-"""Request and answer shapes in the API's spelling: kebab-case members from underscored fields."""
+"""Base classes of request and response bodies; a field `project_id` is the member `project-id`."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -9,12 +9,12 @@ from rest_framework import serializers
 
 from lakewarden.errors import BadRequest
 
-_MOST_ENTRIES: Final = 10_000  # of any list; most take less
-_MOST_PROBLEMS: Final = 10  # that are told of one body
+_MOST_ENTRIES: Final = 10_000  # in any list; most lists allow fewer
+_MOST_PROBLEMS: Final = 10  # listed in the error for one body
 
 
 class Kebab(serializers.Serializer[Any]):
-    """A serializer whose field `project_id` is the member `project-id`."""
+    """A serializer that writes names of fields in kebab case."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields = {}
@@ -27,7 +27,7 @@ class Kebab(serializers.Serializer[Any]):
 
 
 class Shape(Kebab):
-    """An answer. What is unknown (None) is left out, as the reference does it; such a field says `required=False`."""
+    """A response body. Members that are None are omitted; such fields are declared with `required=False`."""
 
     @classmethod
     def of(cls, value: object) -> dict[str, Any]:
@@ -39,18 +39,18 @@ class Shape(Kebab):
 
 
 class Body(Kebab):
-    """A request's body.
+    """A request body.
 
-    A member that the API does not know is refused, because a misspelt one would silently fall back to a default;
-    null stands for "not given". `not_served` maps members of the reference API that this server does not act upon
-    yet to the value that asks for nothing; any other value is refused instead of being ignored.
+    Unknown members are refused, because a misspelt one would silently get its default; null means "not given".
+    `not_served` maps members of the compatible API that this server does not support yet to the value that has no
+    effect; any other value is refused instead of being ignored.
     """
 
     not_served: ClassVar[Mapping[str, object]] = {}
 
     @classmethod
     def parse(cls, members: Mapping[str, Any]) -> Self:
-        """The validated body. Raises BadRequest that names the first wrong member."""
+        """The validated body. Raises BadRequest, which names the invalid members."""
         given = {name: value for name, value in members.items() if value is not None}
         for name, value in given.items():
             _ensure_short(value, name[:80])
@@ -63,17 +63,17 @@ class Body(Kebab):
                 shown = name[:80]
                 raise BadRequest(f"Invalid request body: unknown member {shown!r}{_hint(shown, body.fields)}")
         if not body.is_valid():
-            told = "; ".join(islice(_problems(body.errors), _MOST_PROBLEMS))
-            raise BadRequest(f"Invalid request body: {told}")
+            problems = "; ".join(islice(_problems(body.errors), _MOST_PROBLEMS))
+            raise BadRequest(f"Invalid request body: {problems}")
         return body
 
     def get(self, field: str, default: Any = None) -> Any:  # noqa: ANN401 whatever the field holds
-        """A validated value by its underscored name."""
+        """The validated value of a field, by the field's name."""
         return self.validated_data.get(field, default)
 
 
 def _ensure_short(value: object, name: str) -> None:
-    """Each entry of a list costs far more to validate than to send. Raises BadRequest for a list that is too long."""
+    """Raises BadRequest for a list that is too long: validating an entry costs far more than sending it."""
     if not isinstance(value, list | dict):
         return
     if isinstance(value, list) and len(value) > _MOST_ENTRIES:
@@ -85,7 +85,7 @@ def _ensure_short(value: object, name: str) -> None:
 
 
 def _say_choices(field: Any) -> None:  # noqa: ANN401 DRF's fields of every kind
-    """What is wrong with a choice says what would be right."""
+    """Make the error for an invalid choice list the valid ones."""
     choice = getattr(field, "child", field)
     if isinstance(choice, serializers.ChoiceField):
         known = ", ".join(map(str, choice.choices))
@@ -98,7 +98,7 @@ def _hint(name: str, known: Mapping[str, object]) -> str:
 
 
 def _problems(errors: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 DRF nests lists and dicts freely
-    """DRF's nested errors as `member: what is wrong`; the faults of a list are keyed by their index."""
+    """DRF's nested errors as `member: problem`; entries of a list are named by their index."""
     if isinstance(errors, Mapping):
         for key, inner in errors.items():
             step = f"[{key}]" if isinstance(key, int) else f".{key}"

@@ -1,4 +1,4 @@
-"""What a permission check asks about: the operation of `POST /action/batch-check`, and its OpenAPI schema."""
+"""Parses the operation of a permission check (`POST /action/batch-check`), and describes it in OpenAPI."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ _MEMBERS: dict[ObjectType, dict[str, Any]] = {
     ObjectType.TABLE: _TABULAR,
     ObjectType.VIEW: _TABULAR,
 }
-"""What an operation on each kind of object holds beside its `action`; which of them, `_asked` says."""
+"""The members of an operation besides `action`, for each type of object; `_asked` checks their combination."""
 _KNOWN = {kind: {action.value: action for action in ACTIONS[kind]} for kind in _MEMBERS}
 
 
@@ -52,10 +52,10 @@ SCHEMA: dict[str, Any] = {
 
 
 def parse(value: object, *, where: str, project_id: str) -> tuple[Action, Asked]:
-    """The action and the object that `value` names; a project that is not named is `project_id`.
+    """The action and the object that `value` names; `project_id` is used if it names no project.
 
-    Rights do not depend on what else an action's object says, which is accepted and not read. Raises BadRequest that
-    says what is wrong at which place.
+    Further members of an action are accepted but not used, because rights do not depend on them. Raises BadRequest,
+    which names the invalid member.
     """
     if not isinstance(value, dict) or len(value) != 1:
         raise BadRequest(f"{where}: an object with one member is expected, one of {', '.join(_MEMBERS)}")
@@ -71,7 +71,7 @@ def parse(value: object, *, where: str, project_id: str) -> tuple[Action, Asked]
 
 
 def _action(value: object, kind: ObjectType, where: str) -> Action:
-    """An action's name, plain or as `{"action": name, …}`."""
+    """Parse an action, given as its name or as `{"action": name, …}`."""
     name = value.get("action") if isinstance(value, dict) else value
     known = _KNOWN[kind]
     if not isinstance(name, str) or name not in known:
@@ -95,7 +95,7 @@ def _asked(kind: ObjectType, about: Mapping[str, Any], where: str, project_id: s
     if kind is ObjectType.NAMESPACE:
         asked = Asked(kind, _id(about, "namespace-id", where), warehouse, path)
     else:
-        # a view's members may be called as a table's, and the other way round
+        # clients may use the members of a table for a view, and vice versa
         identifier = _only(_id(about, "table-id", where), _id(about, "view-id", where), where=where)
         name = _only(_text(about, "table", where), _text(about, "view", where), where=where)
         asked = Asked(kind, identifier, warehouse, path, name)
@@ -103,7 +103,7 @@ def _asked(kind: ObjectType, about: Mapping[str, Any], where: str, project_id: s
 
 
 def _ensure_one_way(asked: Asked, *, where: str) -> Asked:
-    """Raises BadRequest unless `asked` says the object by id, or by all of its names, and not both."""
+    """Raises BadRequest unless `asked` names the object either by its id or by all of its names."""
     is_tabular = asked.type is not ObjectType.NAMESPACE
     is_named = bool(asked.path) and (bool(asked.name) or not is_tabular)
     if bool(asked.id) == bool(asked.path or asked.name) or not (asked.id or is_named):
@@ -144,11 +144,11 @@ def _text(about: Mapping[str, Any], name: str, where: str) -> str:
 
 
 def ensure_members(value: Mapping[str, Any], known: set[str], *, where: str) -> None:
-    """Raises BadRequest for a member that is none of `known`."""
+    """Raises BadRequest for a member that is not in `known`."""
     if unknown := value.keys() - known:
         raise BadRequest(f"{where}: unknown member {shown(min(unknown))}; known are {', '.join(sorted(known))}")
 
 
 def shown(value: object) -> str:
-    """The beginning of a wrong value, for a message."""
+    """The beginning of an invalid value, for a message."""
     return repr(value)[:_SHOWN]

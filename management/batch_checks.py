@@ -1,4 +1,4 @@
-"""May somebody do this to that: `POST /action/batch-check`, and its older form for one check, `/permissions/check`."""
+"""Checks of permissions: `POST /action/batch-check`, and the older `/permissions/check` for a single check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class CheckShape(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question; `where` is its place in the request."""
+    """One check; `where` is its position in the request, for messages."""
 
     id: str | None
     identity: NamedPrincipal | None
@@ -111,7 +111,7 @@ class OneCheck(ManagementView):
 
 
 def _answers(checks: Sequence[Check], known: Rights, *, error_on_not_found: bool) -> list[bool]:
-    """Every object is looked up once, and what is held on it is asked once for each identity."""
+    """The results of all checks. Each object is looked up once, and its privileges once for each principal."""
     found = privileges.find({check.asked for check in checks})
     return [_answer(check, found.get(check.asked), known, strict=error_on_not_found) for check in checks]
 
@@ -128,7 +128,7 @@ def _answer(check: Check, found: privileges.Found | None, known: Rights, *, stri
 
 
 def _check(value: Mapping[str, Any], where: str, project_id: str) -> Check:
-    """Raises BadRequest that says what is wrong at which place."""
+    """Parse a check. Raises BadRequest, which names the invalid member."""
     batch_check_operations.ensure_members(value, {"id", "identity", "operation"}, where=where)
     identifier = value.get("id")
     if identifier is not None and not isinstance(identifier, str):

@@ -1,4 +1,4 @@
-"""What is dropped and can be restored: `GET …/deleted-tabulars`, `GET …/deleted-namespaces`, `POST …/undrop`."""
+"""Dropped objects that can be restored: `GET …/deleted-tabulars`, `GET …/deleted-namespaces`, `POST …/undrop`."""
 
 from typing import Any
 from uuid import UUID
@@ -40,7 +40,9 @@ class DeletedShape(Shape):
     warehouse_id = serializers.UUIDField()
     deleted_by = serializers.CharField()
     dropped_with_namespace = serializers.UUIDField(
-        source="dropped_with", required=False, help_text="The namespace to restore, which brings this back with it."
+        source="dropped_with",
+        required=False,
+        help_text="The namespace with which the object was dropped; restore it to restore the object.",
     )
 
 

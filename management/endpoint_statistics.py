@@ -1,4 +1,4 @@
-"""How often which route was called: `POST /endpoint-statistics`. It steps through time, one window a page."""
+"""The number of calls of each route: `POST /endpoint-statistics`. Each page is a window of time."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -45,12 +45,12 @@ class RangeSpecifierBody(Body):
 
 @extend_schema_field(WarehouseFilterBody)
 class WarehouseFilterField(serializers.DictField):
-    """Parsed by a body of its own, which refuses unknown members too."""
+    """Parsed by a `Body` of its own, which also refuses unknown members."""
 
 
 @extend_schema_field(RangeSpecifierBody)
 class RangeSpecifierField(serializers.DictField):
-    """As WarehouseFilterField."""
+    """Like WarehouseFilterField."""
 
 
 class EndpointStatisticsBody(Body):
@@ -92,7 +92,7 @@ class Window:
 
     @classmethod
     def parse(cls, specifier: dict[str, Any] | None) -> Self:
-        """The day before now when nothing is said. Raises BadRequest."""
+        """Parse a range specifier; None: the last day. Raises BadRequest."""
         if specifier is None:
             return cls(datetime.now(UTC), DAY)
         body = RangeSpecifierBody.parse(specifier)
@@ -114,7 +114,7 @@ class Window:
             raise BadRequest(f"range-specifier.token: {token[:80]!r} was not issued by this server") from None
 
     def token(self, *, steps: int) -> str:
-        """The token of a neighbouring window."""
+        """The page token of the window `steps` windows later."""
         end = self.end + steps * self.interval
         return next_token(f"{end.isoformat()} {self.interval.total_seconds()}")
 

@@ -1,4 +1,4 @@
-"""Why somebody may or may not do something, and who may: `…/explanation` and `…/who-may` of every kind of object."""
+"""Explains decisions: `…/explanation` (why a principal may or may not) and `…/who-may`, for all types of objects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -43,7 +43,10 @@ class DecidingGrantShape(Shape):
 
 
 class RoleOnTheWayShape(Shape):
-    """`by` is `membership`, `token` (the identity provider says so) or `assumed` (`x-assume-role`)."""
+    """A role through which a grant counts.
+
+    `by`: `membership`, `token` (the token names it) or `assumed` (x-assume-role).
+    """
 
     role = serializers.CharField()
     name = serializers.CharField(required=False)
@@ -51,7 +54,7 @@ class RoleOnTheWayShape(Shape):
 
 
 class BecauseShape(Shape):
-    """A grant, the roles through which the principal has it, and what it implies, step by step, down to the object."""
+    """A grant, the roles through which it counts for the principal, and what follows from it, step by step."""
 
     privilege = serializers.CharField()
     grant = DecidingGrantShape()
@@ -60,7 +63,7 @@ class BecauseShape(Shape):
 
 
 class NeedsField(serializers.ListField):
-    """Of each inner list one privilege is needed."""
+    """One privilege of each inner list is needed."""
 
     child = serializers.ListField(child=serializers.CharField())
 
@@ -91,8 +94,10 @@ class WhoMayShape(Shape):
 
 _ACTION = OpenApiParameter("action", str, required=True, description="An action of the object, e.g. `get_metadata`.")
 _WHOSE = [
-    OpenApiParameter("principalUser", description="Ask about this user instead of the caller: <provider>~<subject>"),
-    OpenApiParameter("principalRole", description="Ask about this role, by its id, instead of the caller"),
+    OpenApiParameter(
+        "principalUser", description="Id of a user (`<provider>~<subject>`) to ask about instead of the caller."
+    ),
+    OpenApiParameter("principalRole", description="Id of a role to ask about instead of the caller."),
 ]
 _EXPAND = OpenApiParameter(
     "expand", bool, description="Also list principals who may because they are members of a listed role."
@@ -100,13 +105,13 @@ _EXPAND = OpenApiParameter(
 
 
 class AboutRights(ManagementView):
-    """What questions about rights on one kind of object have in common."""
+    """The base of both views."""
 
     kind = cast("Grantable", None)
     seen: tuple[list[ObjectRef], frozenset[Privilege]]
 
     def looked_up(self, parts: Mapping[str, str]) -> list[ObjectRef]:
-        """The chain of the object, which the caller may see; of the server everybody knows."""
+        """The chain of the object, authorized for the caller; everybody may see the server."""
         if self.kind.type is ObjectType.SERVER:
             chain = [access.SERVER]
             self.seen = chain, access.privileges(self.context, chain=chain, project=None)
@@ -116,7 +121,7 @@ class AboutRights(ManagementView):
         return self.seen[0]
 
     def action(self) -> Action:
-        """Raises BadRequest for one that the object does not know."""
+        """The action in the query. Raises BadRequest if it does not exist for this type of object."""
         known = {action.value: action for action in ACTIONS[self.kind.type]}
         name = self.call.query.get("action")
         if name not in known:
@@ -125,7 +130,7 @@ class AboutRights(ManagementView):
         return known[name]
 
     def ensure_may_ask(self) -> None:
-        """Raises Forbidden for who may not read the grants on the object; those on roles are the project's."""
+        """Raises Forbidden unless the caller may read the grants on the object; for a role, those on its project."""
         chain, held = self.seen
         privileges.ensure_may_ask(held, self.kind.type)
         if self.kind.type is ObjectType.ROLE:
@@ -153,7 +158,7 @@ class Explained(AboutRights):
         return Response(ExplanationShape.of(_plain(answer, reader, is_own=False)))
 
     def _principal(self, identity: NamedPrincipal, chain: Sequence[ObjectRef]) -> PrincipalId:
-        """Raises NoSuchRole for a role that is hidden, or none of the object's project."""
+        """The principal to explain. Raises NoSuchRole for a role that is hidden or belongs to another project."""
         if identity.user is not None:
             return identity.user
         if self.kind.type is ObjectType.SERVER:

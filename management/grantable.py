@@ -1,4 +1,4 @@
-"""The objects that rights can be granted on, each found from the parts of its path; for grants and permissions."""
+"""The types of objects on which privileges can be granted, with their paths and how to authorize them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ Parts = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Grantable:
-    """`seen` finds the object for who may see it, `read` for who may read all its grants.
+    """`seen` returns the object if the caller may see it, `read` if they may read all grants on it.
 
-    Both raise the object's own NoSuch…, and `read` Forbidden for who sees it and may no more.
+    Both raise the object's NoSuch… error if it is missing or hidden; `read` raises Forbidden if the caller only sees
+    it.
     """
 
     type: ObjectType
@@ -102,7 +103,7 @@ ROLE = Grantable(
     _role(RoleAction.READ_METADATA),
     _role(RoleAction.READ_ASSIGNMENTS),
 )
-"""Owners of a role are read and changed as assignments only."""
+"""Roles are not in GRANTABLES: their owners are only read and changed as assignments."""
 
 NAMESPACE_BY_ID = Grantable(
     ObjectType.NAMESPACE,
@@ -114,4 +115,4 @@ NAMESPACE_BY_ID = Grantable(
         context, parts["namespace_id"], NamespaceAction.READ_GRANTS
     ),
 )
-"""As the permissions address it: an id is enough."""
+"""A namespace by its id alone, as in the permissions API."""

@@ -1,4 +1,4 @@
-"""Who holds what: `…/grants` of every object, the vocabulary of privileges, and all that a principal holds."""
+"""Grants: `…/grants` of all objects, the list of privileges, and the grants of a principal."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -88,7 +88,7 @@ PRINCIPAL_PARAMETERS = [
 
 
 class ObjectGrants(ManagementView):
-    """Grants on one kind of object."""
+    """The grants on one type of object."""
 
     kind = cast("Grantable", None)
 
@@ -125,7 +125,7 @@ class ObjectGrants(ManagementView):
 
 
 class ObjectGrantablePrivileges(ManagementView):
-    """What the caller may grant on one kind of object."""
+    """The privileges that the caller may grant on one type of object."""
 
     kind = cast("Grantable", None)
 
@@ -174,7 +174,7 @@ class HeldGrants(ManagementView):
 
 
 def note_foreign_roles(granted: Granted[object], entries: Iterable[GrantEntry]) -> None:
-    """For the audit, before the service says that there is no such role."""
+    """Note roles of other projects for the audit, before the service answers that they do not exist."""
     if len(granted.chain) > 1:
         principals = (entry.principal for entry in entries)
         access.note_foreign_roles(granted.context, principals, project_id=granted.chain[1].id)
@@ -208,7 +208,7 @@ def named_privilege(name: str, kind: ObjectType, *, where: str) -> Privilege:
 
 
 def named_principal(value: object, *, where: str) -> PrincipalId:
-    """Whom `{"user": id}` or `{"role": id}` names."""
+    """The principal that `{"user": id}` or `{"role": id}` names."""
     identity = identities.of_body(value, where=where)
     if identity is None:
         raise BadRequest(f'{where}: {{"user": "<provider>~<subject>"}} or {{"role": "<id>"}} is expected')

@@ -1,7 +1,7 @@
-"""Carries a mutation out once for its `Idempotency-Key`, and answers it the same when it is repeated; for api.py.
+"""Executes a mutation once for its `Idempotency-Key` and repeats its response; for api.py.
 
-A repeated request is run again up to the change, which the key, taken by the first one, refuses and rolls back. So the
-view's own checks of rights decide whether its caller may still have the answer.
+A repeated request runs again up to the change, which fails because the first request has the key, and is rolled back.
+So the view's own authorization decides whether the caller may still get the response.
 """
 
 import json
@@ -27,15 +27,15 @@ MUTATING: Final = frozenset({"POST", "PUT", "DELETE"})
 HEADER: Final = "idempotency-key"
 
 _LOOKS: Final = 10
-_PAUSE_S: Final = 0.05  # between two looks for the answer of a request that is under way
+_PAUSE_S: Final = 0.05  # seconds between two checks for the response of a request that is still running
 
 Run = Callable[[ApiRequest], Response]
 
 
 def once(call: ApiRequest, run: Run) -> Response:
-    """The answer of `run`, or of an earlier request of the same caller with this key.
+    """The response of `run`, or that of an earlier request of the same caller with this key.
 
-    Raises BadRequest when the key belongs to another request, and what `run` raises.
+    Raises BadRequest if the key was used for a different request, and what `run` raises.
     """
     project, value = call.context.project_id, call.headers[HEADER]
     key = outcomes.parse(value, project_id=project, method=call.method, path=call.path, body=call.body)
@@ -46,7 +46,7 @@ def once(call: ApiRequest, run: Run) -> Response:
     try:
         response = run(call)
     except CommitStateUnknown:
-        raise  # it may be committed yet: who asks again with the key learns the truth
+        raise  # the change may have been committed: a repeated request finds out by its key
     except RepeatedRequest:
         return _again(call, run)
     except LakewardenError as error:
@@ -56,7 +56,7 @@ def once(call: ApiRequest, run: Run) -> Response:
             body = json_response(error_body(error, error.message[:REMEMBERED])).content
             outcomes.remember_refusal(call.context, status=error.status, body=body)
             raise
-        return _again(call, run)  # one with the same key was quicker: what it did may be why this one failed
+        return _again(call, run)  # another request with the key was first, which may be why this one failed
     outcomes.remember_answer(call.context, status=response.status_code, body=_body(response))
     return response
 
@@ -70,7 +70,7 @@ def _again(call: ApiRequest, run: Run) -> Response:
         if call.method != "DELETE":
             raise
     except LakewardenError as error:
-        # what else is refused was allowed before: parsing, which comes first, went well when this was carried out
+        # refused only because the change was made already: parsing and authorization come first and were successful
         if error.status not in TERMINAL:
             raise
     return _repeated_response(call)

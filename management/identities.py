@@ -1,4 +1,4 @@
-"""The principal whose rights a request asks about, as the actions and the permission checks write it."""
+"""Parses the principal that a request asks about; for actions, permission checks and grants."""
 
 import re
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ SCHEMA: dict[str, Any] = {
     "maxProperties": 1,
     "additionalProperties": False,
 }
-"""OpenAPI of the tagged union in a body."""
+"""The OpenAPI schema of the tagged union in a body."""
 
 
 def of_query(query: Mapping[str, str]) -> NamedPrincipal | None:
-    """`principalUser` or `principalRole` of a query; None when it asks about the caller."""
+    """Parse `principalUser` or `principalRole` in a query; None: the caller. Raises BadRequest."""
     given = {kind: query[name] for kind, name in _PARAMETERS.items() if name in query}
     if len(given) > 1:
         raise BadRequest("principalUser and principalRole are both given: send only one of them")
@@ -32,7 +32,7 @@ def of_query(query: Mapping[str, str]) -> NamedPrincipal | None:
 
 
 def of_body(value: object, *, where: str) -> NamedPrincipal | None:
-    """The tagged union `{"user": id}` or `{"role": id}`; None stands for the caller."""
+    """Parse the tagged union `{"user": id}` or `{"role": id}`; None: the caller. Raises BadRequest."""
     if value is None:
         return None
     if isinstance(value, Mapping) and len(value) == 1:

@@ -1,4 +1,6 @@
-"""Namespaces beyond the catalog's own routes: their protection, and moving them to another name or parent."""
+"""Operations on namespaces that the Iceberg REST API does not have: protection, and moving to
+another name or parent.
+"""
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema

@@ -1,4 +1,4 @@
-"""Those parts of the OpenAPI document that are in no view: the error model, security, a route of the catalog's."""
+"""The parts of the OpenAPI document that do not come from views: error model, security, a route of the catalog."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ PATHS: Final = {
         }
     }
 }
-"""Routes that are no view of this framework (`catalog.api.metrics_reports`)."""
+"""Routes that are not DRF views (`catalog.api.metrics_reports`)."""
 
 COMPONENTS: Final = {
     "securitySchemes": {
@@ -59,8 +59,14 @@ COMPONENTS: Final = {
                 "error": {
                     "type": "object",
                     "properties": {
-                        "message": {"type": "string", "description": "A sentence for people."},
-                        "type": {"type": "string", "description": "The kind of error, for programs."},
+                        "message": {
+                            "type": "string",
+                            "description": "What was wrong, with which value, and what would be right; for people.",
+                        },
+                        "type": {
+                            "type": "string",
+                            "description": "The type of the error, for programs, such as `NoSuchWarehouseException`.",
+                        },
                         "code": {"type": "integer", "description": "The HTTP status."},
                     },
                     "required": ["code", "message", "type"],
@@ -95,7 +101,8 @@ COMPONENTS: Final = {
     },
     "responses": {
         "Error": {
-            "description": "The request was refused or failed; search the server's log for the header X-Request-Id.",
+            "description": "The request was refused (4XX) or failed (5XX). The server's log has the value of "
+            "X-Request-Id.",
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
         }
     },

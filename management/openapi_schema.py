@@ -1,4 +1,4 @@
-"""How the OpenAPI document is read off the views and shapes; for drf-spectacular (SPECTACULAR_SETTINGS)."""
+"""Generates operations and schemas from views and bodies; drf-spectacular calls it (SPECTACULAR_SETTINGS)."""
 
 import re
 from http import HTTPStatus
@@ -28,10 +28,10 @@ _NOUNS: Final = {
     "warehouse-creation-validation": "warehouse",
     "whoami": "user",
 }
-"""Tags of paths whose first part is not their noun."""
+"""Tags of paths whose first part is not the name of their tag."""
 
 _INNER: Final = {"namespace": "namespace", "table": "table", "view": "view", "task": "task", "task-queue": "task"}
-"""Tags of what lies in a project or warehouse, by the part of the path that names it."""
+"""Tags of objects inside a project or warehouse, by the part of the path that names them."""
 
 _KEY: Final = OpenApiParameter(
     "Idempotency-Key",
@@ -45,7 +45,7 @@ _VERBS: Final = {"GET": "Read", "POST": "Change", "PUT": "Replace", "DELETE": "D
 
 
 class ManagementSchema(AutoSchema):
-    """Names, tags and errors of the operations; members of shapes are required unless they say `required=False`."""
+    """Names, tags and errors of operations. Members of responses are required unless declared with `required=False`."""
 
     def get_tags(self) -> list[str]:
         parts = self._parts()
@@ -54,7 +54,7 @@ class ManagementSchema(AutoSchema):
         return [inner[-1] if inner else _NOUNS.get(noun, noun)]
 
     def get_operation_id(self) -> str:
-        """The method and the path, which are one operation's alone, e.g. `postWarehouseByWarehouseIdRename`."""
+        """Unique, because it consists of method and path, e.g. `postWarehouseByWarehouseIdRename`."""
         words = [self.method.lower()]
         for part in self._parts():
             words += ["by", *part.strip("{}").split("_")] if part.startswith("{") else part.split("-")
@@ -65,12 +65,12 @@ class ManagementSchema(AutoSchema):
         return [*parameters, _KEY] if self.method in MUTATING else parameters
 
     def get_description(self) -> str:  # type: ignore[override]  # the library, too, takes no path
-        """The docstring of the method, else of the view itself; never the base's."""
+        """The docstring of the method, else of the view, but not of its base class."""
         method = getattr(self.view, self.method.lower())
         return _paragraphs(method.__doc__ or type(self.view).__dict__.get("__doc__"))
 
     def get_summary(self) -> str | None:
-        """The first sentence of the method's docstring, else what the path says."""
+        """The first sentence of the description, else words from the path."""
         first = self.get_description().partition("\n\n")[0]
         sentence = re.split(r"(?<=[.:;])\s", first, maxsplit=1)[0].rstrip(".:;")
         words = [part for part in self._parts() if not part.startswith("{")]
@@ -92,10 +92,10 @@ class ManagementSchema(AutoSchema):
         if description := _paragraphs(kind.__dict__.get("__doc__")):
             schema["description"] = description
         if issubclass(kind, Body):
-            schema["additionalProperties"] = False  # `Body.parse` refuses them
+            schema["additionalProperties"] = False  # `Body.parse` refuses unknown members
         if issubclass(kind, Shape):
             optional = [name for name, field in serializer.fields.items() if field.allow_null]
-            _without_null(schema, optional)  # `Shape` leaves them out
+            _without_null(schema, optional)  # `Shape` omits them
         return schema
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
@@ -106,7 +106,7 @@ class ManagementSchema(AutoSchema):
 
 
 def complete(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add what all operations share; called by the library when it has read them."""
+    """Add shared components and further paths; the library calls it at the end."""
     for kind, made in COMPONENTS.items():
         result["components"].setdefault(kind, {}).update(made)
     paths = dict(sorted({**result["paths"], **PATHS}.items()))
@@ -114,7 +114,7 @@ def complete(result: dict[str, Any], **_: object) -> dict[str, Any]:
 
 
 def _paragraphs(docstring: str | None) -> str:
-    """A docstring with each paragraph in one line."""
+    """A docstring with each paragraph joined into one line."""
     return "\n\n".join(" ".join(part.split()) for part in cleandoc(docstring or "").split("\n\n"))
 
 

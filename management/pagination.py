@@ -1,4 +1,4 @@
-"""What lists have in common: how a page is asked for, and the token of the next one; used by the list endpoints."""
+"""Parameters and helpers of views that return lists in pages."""
 
 from drf_spectacular.utils import OpenApiParameter
 
@@ -13,12 +13,12 @@ PAGE_PARAMETERS = [
 
 
 def token_of(following: str | None) -> str | None:
-    """The token of the page behind the key `following`; None behind the last page."""
+    """The token of the page that starts after the key `following`; None after the last page."""
     return None if following is None else next_token(following)
 
 
 def text_filter(call: ApiRequest, name: str) -> str | None:
-    """A text of the query, or None when it is absent or empty. Raises BadRequest for one that no name can hold."""
+    """A text in the query; None if it is absent or empty. Raises BadRequest if it contains control characters."""
     value = call.query.get(name)
     if value and not value.isprintable():
         raise BadRequest(f"Invalid query parameter {name}={value[:80]!r}: it contains a control character")

@@ -1,4 +1,4 @@
-"""Grants in the older form of assignments, and managed access: `/permissions/…`."""
+"""The older permissions API: grants in the form of assignments, and managed access (`/permissions/…`)."""
 
 from typing import Any, cast
 
@@ -59,7 +59,7 @@ class ManagedAccessShape(Shape):
 
 
 class Assignments(ManagementView):
-    """Assignments on one kind of object."""
+    """The assignments on one type of object."""
 
     kind = cast("Grantable", None)
 

@@ -1,4 +1,4 @@
-"""Projects: created, listed, renamed, deleted. One is addressed by `x-project-id`, or (the old forms) in the path."""
+"""Projects, selected by `x-project-id` or, in the deprecated routes, in the path."""
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
@@ -32,7 +32,7 @@ class RenameProjectBody(Body):
 
 
 class ProjectView(ManagementView):
-    """What can be done with one project, however it is addressed."""
+    """Operations on one project, however it is selected."""
 
     def _get(self, project_id: str) -> Response:
         granted = access.project(self.context, project_id, ProjectAction.GET_METADATA)
@@ -133,4 +133,4 @@ late_routes = [
     path("project/<str:project_id>", NamedProject.as_view()),
     path("project/<str:project_id>/rename", RenameNamedProject.as_view()),
 ]
-"""Joined behind everybody else's: their `project/<word>` comes first."""
+"""Added after all other routes, so `project/<id>` does not hide their `project/<word>`."""

@@ -1,4 +1,4 @@
-"""Who is in a role: `GET`/`POST /role/{id}/members`, `DELETE` of one, transitive members, and what a role is in."""
+"""Members of roles: `…/role/{id}/members`, transitive members, and the roles that a role is a member of."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -104,7 +104,7 @@ class TransitiveMembers(ManagementView):
 
 
 class MemberOf(ManagementView):
-    """The roles that a role is in, by name."""
+    """The roles that a role is a member of, sorted by name."""
 
     transitive = False
 
@@ -117,12 +117,12 @@ class MemberOf(ManagementView):
 
 
 def parse_members(given: list[Mapping[str, Any]], *, where: str) -> list[PrincipalId]:
-    """The principals of a body's members. Raises BadRequest that says which is wrong."""
+    """Parse the members in a body. Raises BadRequest, which names the invalid one."""
     return [_parse_member(each, where=f"{where}[{index}]") for index, each in enumerate(given)]
 
 
 def ensure_seen(context: RequestContext, members: list[PrincipalId], *, project_id: str) -> None:
-    """Raises NoSuchRole for a role among them that the caller may not see."""
+    """Raises NoSuchRole if the caller may not see a role among the members."""
     for identifier in {role_members.role_id(each) for each in members if role_members.is_role(each)}:
         access.role(context, str(identifier), RoleAction.READ_METADATA, project_id=project_id)
 

@@ -1,4 +1,4 @@
-"""Many roles at once, for programs: `POST /role/provision`, which may be repeated."""
+"""Creates and updates many roles in one request, for programs: `POST /role/provision`. Idempotent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ class WantedRoleBody(Kebab):
     members = serializers.ListField(child=MemberField(), required=False, max_length=role_members.MAX_BATCH)
 
     def to_internal_value(self, data: Any) -> Any:  # noqa: ANN401 DRF's signature
-        """As for a whole body: null is not given, and what is not known is refused."""
+        """Like `Body.parse`: null means "not given", and unknown members are refused."""
         if not isinstance(data, Mapping):
             return super().to_internal_value(data)
         given = {name: value for name, value in data.items() if value is not None}

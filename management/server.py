@@ -1,4 +1,4 @@
-"""Who this server is, and how it gets its first administrator: `GET /info`, `POST /bootstrap`."""
+"""Information about the server, and its first administrator: `GET /info`, `POST /bootstrap`."""
 
 from dataclasses import replace
 
@@ -47,8 +47,9 @@ class BootstrapBody(Body):
     accept_terms_of_use = serializers.BooleanField()
     is_operator = serializers.BooleanField(
         default=False,
-        help_text="Make the caller an operator, who may do everything everywhere, "
-        "instead of an administrator; for automation.",
+        help_text="Make the caller an operator instead of an administrator. An operator may do everything in all "
+        "projects; "
+        "it is meant for automation.",
     )
     user_name = serializers.CharField(required=False, max_length=255)
     user_email = serializers.CharField(required=False, max_length=255)

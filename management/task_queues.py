@@ -1,4 +1,4 @@
-"""How the queues of background work are set: `…/task-queue/{queue}/config`; none of them is scheduled by hand."""
+"""Settings of task queues: `…/task-queue/{queue}/config`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Background work of a warehouse or a project: `POST …/task/list`, `GET …/task/by-id/{id}`, `POST …/task/control`."""
+"""Tasks of a warehouse or a project: `POST …/task/list`, `GET …/task/by-id/{id}`, `POST …/task/control`."""
 
 from typing import Any
 
@@ -175,7 +175,7 @@ def _list(scope: Scope, body: Body, *, entities: list[tuple[str, str]] | None = 
 
 
 def _note_foreign(view: ManagementView, scope: Scope, task_ids: list[str]) -> None:
-    """For the audit, before the service says that there is no such task."""
+    """Note tasks of other projects for the audit, before the service answers that they do not exist."""
     for task_id, project_id in listing.in_other_projects(scope, task_ids):
         access.note_foreign(view.context, "name_task", "task", task_id, project_id=project_id)
 
@@ -210,7 +210,7 @@ def _entities(body: Body, warehouse_id: str) -> list[tuple[str, str]] | None:
 
 
 def _entity(asked: dict[str, Any], warehouse_id: str, *, where: str) -> tuple[str, str]:
-    """(type, id) of the tagged union; a warehouse's is its own."""
+    """(type, id) of an entity; the id of a warehouse comes from the path."""
     kind, given = asked["type"], {name for name in _WITH_ID if f"{name}_id" in asked}
     if given != ({kind} - {"warehouse"}):
         needed = "no id" if kind == "warehouse" else f"'{kind}-id' and no other id"

@@ -1,4 +1,4 @@
-"""The management API's routes: each below `/management/v1` and, as the shorter old form, below `/management`."""
+"""The routes of the management API, below `/management/v1` and, in the older short form, below `/management`."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""Users of the server: `GET /whoami`, `POST`/`GET /user`, `GET`/`PUT`/`DELETE /user/{id}` and the roles of one."""
+"""Users of the server and their roles: `/whoami`, `/user`, `/user/{id}`."""
 
 from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -118,7 +118,7 @@ class OneUser(ManagementView):
 
 
 class UserRoles(ManagementView):
-    """The roles of the request's project that a user is a direct member of, without those of their token."""
+    """The roles of a user in the project, without those that only their token names."""
 
     transitive = False
 

@@ -1,4 +1,4 @@
-"""The shape of a validation's report; for warehouses and warehouse_storage."""
+"""The response body of a validation; for warehouses.py and warehouse_storage.py."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class ReportShape(Shape):
 
 
 def report_body(report: Report) -> dict[str, Any]:
-    """The answer to a dry run."""
+    """The response body of a dry run."""
     return {"valid": report.valid, "checks": [_check(check) for check in report.checks]}
 
 

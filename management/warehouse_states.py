@@ -1,4 +1,4 @@
-"""What changes about a warehouse: its name, whether it is active, its policies, its protection."""
+"""Changes of a warehouse: name, status, delete profile, format versions, protection, managed-by."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""How many tables and views a warehouse holds, hour by hour: `GET /warehouse/{id}/statistics`."""
+"""The number of tables and views in a warehouse by hour: `GET /warehouse/{id}/statistics`."""
 
 from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema

@@ -1,4 +1,4 @@
-"""Where a warehouse lies: changed, and tried out without a change."""
+"""The storage of a warehouse: changes, and dry runs of changes."""
 
 from django.urls import path
 from drf_spectacular.utils import OpenApiResponse, extend_schema

@@ -1,4 +1,4 @@
-"""Warehouses: created (or only tried out), listed, read, deleted."""
+"""Warehouses: create, list, read and delete, and the dry run of a creation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -72,10 +72,10 @@ class WarehouseBody(Body):
 
 
 class WarehouseCreation(ManagementView):
-    """What creating a warehouse and trying that out have in common."""
+    """The base of creation and its dry run."""
 
     def _project_of(self, body: WarehouseBody) -> str:
-        """The header wins; `project-id` is the old way to name the project."""
+        """The project of the request; the header has precedence over the older member `project-id`."""
         return self.context.project_id or body.get("project_id") or self.project_id
 
 
@@ -150,12 +150,12 @@ class OneWarehouse(ManagementView):
 
 
 def delete_profile(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The delete profile of a body; raises BadRequest for one that is not known."""
+    """Parse the delete profile in a body; raises BadRequest if it is not valid."""
     return DeleteProfile.parse(value).dump()
 
 
 def _statuses(names: list[str]) -> set[str]:
-    """Which states are listed: those asked for, else the active ones."""
+    """Parse the statuses to list; without any, only active warehouses are listed."""
     known = set(Warehouse.Status.values)
     if unknown := set(names) - known:
         raise BadRequest(

@@ -1,4 +1,4 @@
-"""`GET /v1/config`: where every client starts."""
+"""`GET /v1/config`, the first request of every client."""
 
 from uuid import UUID
 
@@ -19,13 +19,15 @@ from tenants.services import users
 
 
 class ConfigEndpoint(Endpoint):
-    """`warehouse` is a name in the default project (or the one of `x-project-id`), or `<project-id>/<name>`."""
+    """The query parameter `warehouse` is a name in the project of `x-project-id` (else the default project), or
+    `<project-id>/<name>`.
+    """
 
     def __init__(self, capabilities: list[str]) -> None:
         self.capabilities = capabilities
 
     def get(self, request: ApiRequest) -> HttpResponse:
-        # remembered even when the call is refused: an administrator can then give rights to who tried
+        # the user is registered even if the request is refused, so an administrator can find and authorize them
         users.provision(request.context, seen_by=User.UpdatedWith.CONFIG_CALL)
         project, separator, name = request.query.get("warehouse", "").rpartition("/")
         if not name:
@@ -37,7 +39,7 @@ class ConfigEndpoint(Endpoint):
 
 
 def config_body(warehouse_id: UUID, *, base_uri: str, capabilities: list[str]) -> bytes:
-    """A CatalogConfig, as JSON."""
+    """The JSON of a CatalogConfig (spec: getConfig)."""
     return msgspec.json.encode(
         CatalogConfig(
             defaults={},

@@ -11,7 +11,7 @@ from lakewarden.http.responses import json_response
 
 
 class TableCredentialsEndpoint(Endpoint):
-    """`planId` and `referenced-by` are accepted: what they could narrow or widen is the same for every table here."""
+    """`planId` and `referenced-by` are accepted and ignored: they have no influence on the credentials."""
 
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.READ_DATA)

@@ -1,7 +1,7 @@
-"""Entity tags of tables and views: which answer a client holds (RFC 9110, 8.8.3).
+"""Entity tags of tables and views (RFC 9110, 8.8.3).
 
-A tag covers all that shapes the answer: the object, its version, and which snapshots are in it. It is weak, as the
-same answer is sent compressed and not.
+A tag contains everything that determines the response: the object, its version, and which snapshots are included. It
+is weak, because the same response is sent with and without compression.
 """
 
 from uuid import UUID
@@ -12,7 +12,7 @@ def of(identifier: UUID, version: int, *, snapshots: str = "all") -> str:
 
 
 def matches(if_none_match: str | None, tag: str) -> bool:
-    """Whether the client's copy is this one; `*` is none, since we cannot know which one it means."""
+    """Whether the client's copy is current; `*` does not match, because the client must send a tag to get 304."""
     if not if_none_match:
         return False
     opaque = tag.removeprefix("W/")

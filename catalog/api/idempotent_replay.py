@@ -1,4 +1,4 @@
-"""Answers to mutations repeated with their `Idempotency-Key`: from the state now, after rights are checked again."""
+"""Responses to repeated mutations (`Idempotency-Key`): built from the current state, after a new authorization."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from lakewarden.idempotency.outcomes import Outcome
 
 
 class CatalogMutation(RepeatableEndpoint):
-    """Base of the endpoints with mutations; those that answer more than 204 say it again by `repeat`."""
+    """The base of endpoints with mutations; those whose response has a body override `repeat`."""
 
     def replay(self, request: ApiRequest, earlier: Outcome, **path: str) -> HttpResponse:
         access.warehouse(request.context, path["prefix"], WarehouseAction.USE)
@@ -27,7 +27,7 @@ class CatalogMutation(RepeatableEndpoint):
             return json_bytes(body, status=status)
         return self.repeat(request, earlier)
 
-    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:  # noqa: ARG002 overridden where a body is told
+    def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:  # noqa: ARG002 overridden where the response has a body
         return no_content()
 
 

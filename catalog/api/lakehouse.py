@@ -1,8 +1,8 @@
-"""The `/lakehouse/v1` facade: the catalog's routes without a prefix, with the error types and lists of that API.
+"""The `/lakehouse/v1` API: the catalog's routes without a prefix, with this API's own error types and lists.
 
-`/lakehouse/v1/…` is the configured warehouse, else the default project's named `default`, or its only one;
-`/lakehouse/w/{warehouse}/v1/…` names a warehouse (`<project>/<name>` too). Every rule, right and row is the catalog's:
-the endpoints are its classes.
+`/lakehouse/v1/…` uses the configured warehouse, else the one named `default` in the default project, else its only
+one. `/lakehouse/w/{warehouse}/v1/…` names a warehouse, also as `<project>/<name>`. The endpoints are subclasses of the
+catalog's, so all rules and rights are the same.
 """
 
 import json
@@ -39,12 +39,12 @@ ERROR_TYPES = {
     "NamespaceNotEmptyException": "NamespaceNotEmptyError",
     "InternalServerError": "InternalError",
 }
-"""The catalog's error types, as this API writes them; others are the same in both."""
+"""Error types whose name differs from the catalog's."""
 _FAILED = 400
 
 
 class Facade(Endpoint):
-    """Goes before a catalog endpoint: finds the warehouse for its `prefix`, and renames its errors."""
+    """A mixin for a catalog endpoint: determines the warehouse for `prefix`, and renames error types."""
 
     def finish(self, response: HttpResponse) -> None:
         if response.status_code >= _FAILED:
@@ -80,7 +80,7 @@ class ConfigEndpoint(Facade):
 
 
 class AllNamespacesEndpoint(NamespacesEndpoint):
-    """Without a `parent` the list holds all levels."""
+    """Without `parent`, the list contains the namespaces of all levels."""
 
     def get(self, request: ApiRequest, *, prefix: str) -> HttpResponse:
         if request.query.get("parent"):
@@ -92,7 +92,7 @@ class AllNamespacesEndpoint(NamespacesEndpoint):
 
 
 def _warehouse_id(context: RequestContext, path: dict[str, str]) -> str:
-    """The warehouse that a URL means. Raises NoSuchWarehouse when it is missing or hidden, or there is a choice."""
+    """The warehouse of a URL. Raises NoSuchWarehouse if it is missing, hidden or ambiguous."""
     if "warehouse" not in path:
         return _only_warehouse_id(context)
     project, separator, name = path["warehouse"].rpartition("/")
@@ -115,7 +115,7 @@ def _only_warehouse_id(context: RequestContext) -> str:
     try:
         access.warehouse(context, str(found), WarehouseAction.USE)
     except NoSuchWarehouse:
-        raise missing from None  # one that is hidden is answered like none
+        raise missing from None  # a hidden warehouse is answered like a missing one
     return str(found)
 
 

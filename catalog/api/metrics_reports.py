@@ -1,4 +1,4 @@
-"""`GET /management/v1/warehouse/{id}/table/{id}/metrics-reports`: what engines have reported about a table."""
+"""`GET /management/v1/warehouse/{id}/table/{id}/metrics-reports`: the metrics reports of a table."""
 
 import json
 from dataclasses import replace
@@ -18,10 +18,10 @@ from lakewarden.paging import Page, next_token
 
 
 class MetricsReportsEndpoint(Endpoint):
-    """Newest first, `pageSize` 100 unless body; `report-type` (scan-report, commit-report) narrows the list.
+    """Newest first; `pageSize` is 100 by default; `report-type` (scan-report, commit-report) filters.
 
-    `table` is the table's id or its `table-uuid`. Reports hold the filters of other people's scans, so that only who
-    may read the data may read them.
+    `table` is the table's id or its `table-uuid`. Reports contain the filters of other users' scans, so only callers
+    who may read the data may read them.
     """
 
     def get(self, request: ApiRequest, *, warehouse: str, table: str) -> HttpResponse:
@@ -37,7 +37,7 @@ class MetricsReportsEndpoint(Endpoint):
             "metrics-reports": [_plain(report) for report in reports],
             "next-page-token": next_token(last) if last is not None else None,
         }
-        # the standard library's encoder, as numbers of a report may be larger than 64 bits
+        # not msgspec: numbers in a report may exceed 64 bits, which only the standard library's encoder supports
         return json_bytes(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
 
 

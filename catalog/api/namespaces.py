@@ -36,7 +36,7 @@ class NamespacesEndpoint(CatalogMutation):
         return json_bytes(namespaces_body([each.path for each in found], last, extra))
 
     def _parent(self, request: ApiRequest, prefix: str, parent: str) -> Granted[Namespace]:
-        """Java and PyIceberg encode the parent twice, as a path and again as a query; others once."""
+        """The parent of a list. Java and PyIceberg encode it twice (as a path and as a query), other clients once."""
         action = NamespaceAction.LIST_NAMESPACES
         try:
             return access.namespace(request.context, NamespaceIdentifier.parse(prefix, unquote_plus(parent)), action)
@@ -89,7 +89,7 @@ def _drop_action(options: DropOptions) -> NamespaceAction:
 
 
 def _purge(request: ApiRequest) -> bool | None:
-    """`purgeRequested`, as for tables, or `purge`; raises BadRequest when they contradict each other."""
+    """`purgeRequested`, as for tables, or `purge`; raises BadRequest if both are sent with different values."""
     asked = {name: request.flag(name) for name in ("purgeRequested", "purge")}
     given = {value for value in asked.values() if value is not None}
     if len(given) > 1:

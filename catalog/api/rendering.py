@@ -1,4 +1,4 @@
-"""Answers of the table and view routes."""
+"""Responses of the table and view routes."""
 
 from django.http import HttpResponse
 
@@ -12,7 +12,9 @@ COMMIT_SUFFIX = b"}"
 
 
 def render_stored(request: ApiRequest, stored: Stored, *, suffix: bytes) -> HttpResponse:
-    """The stored document followed by `suffix`, as gzip where the client accepts it; 304 when it has it already."""
+    """The stored document followed by `suffix`, as gzip if the client accepts it; 304 if the
+    client's copy is current.
+    """
     tag = etags.of(stored.tabular.id, stored.tabular.version)
     if request.method == "GET" and etags.matches(request.headers.get("if-none-match"), tag):
         return tagged(no_content(status=304), tag)

@@ -1,4 +1,4 @@
-"""One row of the catalog's route table: everything that is served at a path is said there, and derived from it."""
+"""A row of the catalog's route table, from which URL patterns, hot routes and capabilities are derived."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from lakewarden.http.endpoint import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`template` is the Iceberg document's; `settings` are given to the endpoint when it is made.
+    """`template` is the path in the Iceberg REST specification; `settings` are arguments of the endpoint's constructor.
 
     `hot` answer what they can before Django is asked.
     """
@@ -28,10 +28,10 @@ class Route:
 
     @property
     def capabilities(self) -> list[str]:
-        """As the config answer names them."""
+        """The capabilities in the form of the config: `<method> <template>`."""
         return [f"{method} {self.template}" for method in self.endpoint.allowed()]
 
 
 def django_path(template: str, view: Callable[..., HttpResponse]) -> URLPattern:
-    """A template of the Iceberg document, as Django writes it."""
+    """Convert a path template of the specification to a Django route."""
     return path(template.removeprefix("/").replace("{", "<str:").replace("}", ">"), view)

@@ -137,7 +137,7 @@ def _suffix(granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> b
 
 
 def drop_options(request: ApiRequest) -> DropOptions:
-    """`purgeRequested` (removes the files too, unless it is false) and `force`."""
+    """The options of a drop: `purgeRequested` (see `DropOptions`) and `force`."""
     return DropOptions(purge=request.flag("purgeRequested"), force=request.flag("force") or False)
 
 

@@ -1,4 +1,4 @@
-"""`POST /v1/oauth/tokens`, which the spec has deprecated: says where tokens are to be had instead."""
+"""`POST /v1/oauth/tokens`, deprecated in the specification: the response says where tokens are issued."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -9,7 +9,7 @@ from lakewarden.http.responses import json_response
 
 
 class TokenEndpoint(Endpoint):
-    """A client that names no `oauth2-server-uri` comes here first, without a token: it is told in OAuth's form."""
+    """Clients without `oauth2-server-uri` call it first, without a token. The error has the form of OAuth 2.0."""
 
     def dispatch(self, request: HttpRequest, path: dict[str, str]) -> HttpResponse:  # noqa: ARG002 it has no parts
         issuers = ", ".join(provider.issuer for provider in config.current().openid.values())

@@ -1,4 +1,4 @@
-"""`POST T/unregister`: the table leaves the catalog, its files stay (the spec's unregisterTable)."""
+"""`POST T/unregister`: removes a table from the catalog without its files (spec: unregisterTable)."""
 
 from django.http import HttpResponse
 
@@ -17,7 +17,7 @@ from lakewarden.idempotency.outcomes import Outcome
 
 class UnregisterTableEndpoint(CatalogMutation):
     def post(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
-        # nobody can restore it: as much as a forced drop
+        # it cannot be restored, so it requires the same right as a forced drop
         granted = access.table(
             request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.FORCE_DROP
         )
@@ -25,12 +25,12 @@ class UnregisterTableEndpoint(CatalogMutation):
         return _last_state(last.tabular.metadata_location, last.metadata)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
-        """From the file: there is no table left to load, and none whose rights could be asked but its warehouse's."""
+        """Read the metadata file again: the table's row is gone, so only rights on the warehouse can be checked."""
         warehouse = access.warehouse(request.context, earlier.data["warehouse-id"], WarehouseAction.USE)
         file = earlier.data["metadata-location"]
         return _last_state(file, tables.metadata_at(warehouse, file))
 
 
 def _last_state(metadata_location: str, metadata: bytes) -> HttpResponse:
-    """An UnregisterTableResult."""
+    """The JSON of an UnregisterTableResult (spec)."""
     return json_bytes(unpacked(metadata_location, metadata) + COMMIT_SUFFIX)

@@ -1,4 +1,4 @@
-"""The route table of the Iceberg REST API; Django's patterns, the hot reads and the capabilities are read off it."""
+"""The route table of the Iceberg REST API; URL patterns, hot routes and capabilities are derived from it."""
 
 from django.urls import include, path
 
@@ -44,7 +44,7 @@ WAREHOUSE_ROUTES = (
     Route("/v1/{prefix}/views/rename", RenameViewEndpoint),
     Route("/v1/{prefix}/transactions/commit", TransactionEndpoint),
 )
-"""What there is in a warehouse."""
+"""The routes inside a warehouse."""
 
 CAPABILITIES = [capability for route in WAREHOUSE_ROUTES for capability in route.capabilities]
 
@@ -57,4 +57,4 @@ ROUTES = (
 urlpatterns = [path("v1/", include(document.routes)), *(route.pattern() for route in ROUTES)]
 
 HOT_ROUTES = [dispatch({_MOUNT + route.template: route.hot for route in ROUTES if route.hot})]
-"""What is answered before Django is asked, where it can be."""
+"""Handlers that are tried before the request goes to Django."""

@@ -1,4 +1,4 @@
-"""Bodies of the Iceberg REST API, as far as the catalog reads or writes them here (the spec's schemas)."""
+"""Bodies of the Iceberg REST API (schemas of the specification), with the members that the catalog reads or writes."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -48,7 +48,7 @@ class RegisterView(msgspec.Struct, rename="kebab"):
 
 
 class MetricsReport(msgspec.Struct, rename="kebab"):
-    """Scan and commit reports; what else they hold is kept as it came."""
+    """A scan or commit report; its other members are stored as they were received."""
 
     report_type: str
 
@@ -81,19 +81,21 @@ class IdentifierList(msgspec.Struct, rename="kebab"):
 
 
 def identifiers_body(path: list[str], names: list[str], last: str | None, extra: Mapping[str, Any] = NOTHING) -> bytes:
-    """An IdentifierList, as JSON; `last` is the key behind which the next page starts, `extra` goes along."""
+    """The JSON of an IdentifierList; `last` is the last key of this page (None: no further
+    page), `extra` more members.
+    """
     found = [Identifier(path, name) for name in names]
     token = next_token(last) if last is not None else None
     return msgspec.json.encode(IdentifierList(found, token, **extra))
 
 
 def namespace_body(path: list[str], properties: dict[str, str], identifier: UUID | UnsetType = UNSET) -> bytes:
-    """NamespaceDetails, as JSON."""
+    """The JSON of NamespaceDetails."""
     return msgspec.json.encode(NamespaceDetails(path, properties, identifier))
 
 
 def namespaces_body(paths: list[list[str]], last: str | None, extra: Mapping[str, Any] = NOTHING) -> bytes:
-    """A NamespaceList, as JSON; `last` is the key behind which the next page starts."""
+    """The JSON of a NamespaceList; `last` is the last key of this page (None: no further page)."""
     token = next_token(last) if last is not None else None
     return msgspec.json.encode(NamespaceList(paths, token, **extra))
 
@@ -101,7 +103,9 @@ def namespaces_body(paths: list[list[str]], last: str | None, extra: Mapping[str
 def asked_details(
     request: ApiRequest, listed: Sequence[ListedNamespace] | Sequence[ListedTabular], *, uuids: str
 ) -> dict[str, object]:
-    """What `returnUuids` (as the member `uuids`) and `returnProtectionStatus` add to a list, in its order."""
+    """The members that `returnUuids` (named `uuids`) and `returnProtectionStatus` add to a
+    list, in the list's order.
+    """
     details: dict[str, object] = {}
     if request.flag("returnUuids"):
         details[uuids] = [each.id for each in listed]

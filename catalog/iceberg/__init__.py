@@ -1,1 +1,1 @@
-"""The metadata engine: Iceberg table and view documents in, new documents out; pure, without Django or I/O."""
+"""The metadata engine: applies commits to Iceberg table and view metadata. No Django and no I/O."""

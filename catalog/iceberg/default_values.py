@@ -1,4 +1,4 @@
-"""Default values of columns: does a JSON value fit its type (spec appendix "JSON single-value serialization")."""
+"""Checks that default values match their column's type (spec appendix "JSON single-value serialization")."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from catalog.iceberg.types import AnyType, ListType, MapType, StructType, kind_o
 from lakewarden.errors import InvalidArgument
 
 SINCE_VERSION: Final = 3
-"""Initial defaults that are not null need this format version."""
+"""The first format version with initial defaults other than null."""
 
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _DECIMAL = re.compile(r"-?[0-9]+(?:\.([0-9]+))?")
@@ -23,7 +23,7 @@ _UUID_LENGTH: Final = 36
 
 
 def check(value: Any, type_: AnyType, what: str) -> None:  # noqa: ANN401 - any JSON value
-    """Refuse a default that is not of the column's type (InvalidArgument); null fits every type."""
+    """Raises InvalidArgument if a default value does not match the column's type; null matches every type."""
     if value is None:
         return
     fits = _fits(value, primitive(type_)) if isinstance(type_, str) else _fits_nested(value, type_)
@@ -41,7 +41,7 @@ def _fits_nested(value: Any, type_: StructType | ListType | MapType) -> bool:  #
         return False
     if isinstance(type_, MapType):
         return _fits_map(value, type_)
-    # the fields of a struct keep their own defaults: the struct's is null or empty
+    # the fields of a struct have their own defaults, so the struct's must be null or empty
     return not value
 
 
@@ -63,7 +63,7 @@ def _fits(value: Any, kind: Primitive) -> bool:  # noqa: ANN401 - any JSON value
         limit = 2 ** (31 if kind.name == "int" else 63)
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     if kind.name in {"float", "double"}:
-        # readers in other languages tell 1 from 1.0
+        # readers in other languages distinguish 1 from 1.0
         return isinstance(value, float)
     return isinstance(value, str) and kind.name in _TEXTS and _TEXTS[kind.name](value, kind)
 

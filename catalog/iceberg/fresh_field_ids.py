@@ -1,4 +1,4 @@
-"""Gives a new table's schema its own field ids: a client's are only names for its spec and order to refer to."""
+"""Assigns new field ids to a new table's schema; the client's ids only serve as references in its spec and order."""
 
 from itertools import count
 
@@ -10,16 +10,16 @@ from catalog.iceberg.wire import Members
 
 
 class FreshFieldIds(WithoutNullDefaults):
-    """Renumbers one schema from 1. `of` maps the ids that were sent to the new ones."""
+    """Renumbers the fields of a schema from 1. `of` maps the client's ids to the new ones."""
 
     def __init__(self) -> None:
         self._next = count(1)
         self.of: dict[int, int] = {}
 
     def assign(self, raw: wire.Json, *, schema_id: int) -> Raw:
-        """The schema with fresh ids, everything else as it was written; the caller has checked it.
+        """The schema with new ids, otherwise unchanged; it must have been checked before.
 
-        A struct's fields are numbered before what is nested in them, as all Iceberg libraries do.
+        The fields of a struct are numbered before the fields nested in them, as in all Iceberg libraries.
         """
         found = self.rewrite(raw)
         if "identifier-field-ids" in found:
@@ -30,7 +30,7 @@ class FreshFieldIds(WithoutNullDefaults):
 
     @property
     def last_id(self) -> int:
-        """The highest id that was given, 0 before the first."""
+        """The highest assigned id; 0 if there is none."""
         return len(self.of)
 
     def field(self, members: Members) -> None:

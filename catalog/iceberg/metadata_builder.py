@@ -1,4 +1,4 @@
-"""Makes the new document of a draft: checks what must hold of the whole, completes the logs, writes it all back."""
+"""Builds the new metadata from a draft: checks rules about the whole, updates the logs, writes everything back."""
 
 from itertools import pairwise
 from typing import Final
@@ -26,7 +26,10 @@ _ENTRY = msgspec.json.Decoder(LogEntry)
 
 
 def build(draft: TableDraft, *, base_location: str | None) -> Members:
-    """The members of the new document. `base_location` is the metadata file that it replaces, if there is one."""
+    """The members of the new metadata. `base_location` is the metadata file that it replaces; None for a new table.
+
+    Raises InvalidArgument or ValidationFailed if the result breaks a rule of the format.
+    """
     if draft.is_new:
         _check_complete(draft)
     if draft.layout_changed:
@@ -64,9 +67,10 @@ def _check_layout(draft: TableDraft) -> None:
 
 
 def _correct_snapshot_log(draft: TableDraft) -> None:
-    """Drop what was current only within this commit, and all history before a removed snapshot.
+    """Remove snapshots from the log that were current only within this commit, and all entries before a removed
+    snapshot.
 
-    A log with a gap would tell time travel that the next entry was current during the gap.
+    After a gap in the log, time travel would treat the earlier entry as current during the gap, which is wrong.
     """
     current = draft.current_snapshot_id
     passing = draft.became_main - {current}
@@ -95,7 +99,7 @@ def _check_time(draft: TableDraft) -> None:
 
 
 def check_log_times(times: list[int], updated_ms: int) -> None:
-    """A log must be in order and not lead its document, give or take a minute of clock skew (InvalidArgument)."""
+    """Raises InvalidArgument unless the log is sorted and not later than the document, with a minute of clock skew."""
     for earlier, later in pairwise(times):
         if later - earlier < -_CLOCK_SKEW_MS:
             raise InvalidArgument(f"Expected sorted snapshot log entries: {later} comes after {earlier}")
@@ -116,7 +120,7 @@ def _log_previous_file(draft: TableDraft, location: str) -> None:
 
 
 def _fit_format_version(draft: TableDraft) -> None:
-    """Write what each format version asks for: v1 repeats the current schema and spec for the oldest readers."""
+    """Write the members that depend on the format version: v1 repeats the current schema and spec for old readers."""
     version = draft.format_version
     if draft.current_snapshot_id is None:
         draft.put("current-snapshot-id", None if version >= ROW_LINEAGE_SINCE else NO_SNAPSHOT)

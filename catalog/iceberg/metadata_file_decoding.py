@@ -1,4 +1,4 @@
-"""Opens the bytes of a metadata file that others wrote: gunzips, bounds, and checks that it is one JSON object."""
+"""Decodes metadata files of other writers: decompresses with a limit, and checks that it is one JSON object."""
 
 import zlib
 from collections.abc import Callable
@@ -13,12 +13,12 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def length(raw: bytes) -> int:
-    """How long the document in a file is, after decompression; a file of several gzip members tells less."""
+    """The uncompressed length of a file, in bytes; too small if the file has several gzip members."""
     return int.from_bytes(raw[-4:], "little") if raw[:2] == _GZIP_MAGIC else len(raw)
 
 
 def open_file(raw: bytes, read: Callable[[Members], M], what: str) -> M:
-    """Open a file and read its members; whatever is wrong comes out as one ValidationFailed."""
+    """Decode a file and read its members. Raises ValidationFailed for everything that is wrong with it."""
     try:
         text = _unpacked(raw).removeprefix(b"\xef\xbb\xbf")
         wire.check_text(text, "the file")
@@ -30,7 +30,7 @@ def open_file(raw: bytes, read: Callable[[Members], M], what: str) -> M:
 def _unpacked(raw: bytes) -> bytes:
     if raw[:2] != _GZIP_MAGIC:
         return raw
-    most = max(length(raw), len(raw))  # what the file says of itself: the caller has seen that it is not too long
+    most = max(length(raw), len(raw))  # the length that the file claims, which the caller has checked
     unpacker = zlib.decompressobj(wbits=31)
     try:
         text = unpacker.decompress(raw, most + 1)

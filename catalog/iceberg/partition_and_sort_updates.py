@@ -1,4 +1,4 @@
-"""The updates of partition specs and sort orders."""
+"""Updates of partition specs and sort orders."""
 
 from itertools import count
 
@@ -31,9 +31,9 @@ class SetDefaultSortOrder(Wire):
 
 
 def add_spec(draft: TableDraft, update: AddSpec) -> None:
-    """Add a partition spec, bound to the current schema; one that the table has already is not added again.
+    """Add a partition spec, bound to the current schema, unless the table has an equal one.
 
-    A field without an id gets the one that its source and transform had before, or the next free one.
+    A field without an id gets the id that its source and transform had before, or the next free one.
     """
     sent = partition_specs.read(update.spec, "spec")
     schema = draft.current_schema()
@@ -66,7 +66,7 @@ def _same_or_next_spec_id(draft: TableDraft, spec: partition_specs.PartitionSpec
 
 
 def _field_ids(draft: TableDraft, spec: partition_specs.PartitionSpec) -> list[int]:
-    """The sent ids, and for fields without one an id that no other field of the table means."""
+    """The client's field ids; a field without one gets an id that no other field of the table has."""
     known = {
         (each.source_id, each.transform.text): each.field_id
         for known_spec in draft.specs.values()
@@ -87,7 +87,7 @@ def _field_ids(draft: TableDraft, spec: partition_specs.PartitionSpec) -> list[i
 
 
 def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:
-    """Write new files by this spec; -1 is the one that this commit added last."""
+    """Make a spec the default one; -1 stands for the last spec that this commit added."""
     spec_id = update.spec_id
     if spec_id == LAST_ADDED:
         if draft.last_added_spec is None:
@@ -100,7 +100,7 @@ def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:
 
 
 def remove_partition_specs(draft: TableDraft, update: RemovePartitionSpecs) -> None:
-    """Forget specs that no file uses any more; the default one stays."""
+    """Remove specs. The client must know that no file uses them; the default spec cannot be removed."""
     removed = set(update.spec_ids)
     if draft.long("default-spec-id") in removed:
         raise InvalidArgument("Cannot remove the default partition spec")
@@ -114,7 +114,7 @@ def remove_partition_specs(draft: TableDraft, update: RemovePartitionSpecs) -> N
 
 
 def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
-    """Add a sort order, bound to the current schema; one that the table has already is not added again."""
+    """Add a sort order, bound to the current schema, unless the table has an equal one."""
     order = sort_orders.read(update.sort_order, "sort-order")
     sort_orders.check_sources(order, draft.current_schema())
     order_id = _same_or_next_order_id(draft, order)
@@ -140,7 +140,7 @@ def _same_or_next_order_id(draft: TableDraft, order: sort_orders.SortOrder) -> i
 
 
 def set_default_sort_order(draft: TableDraft, update: SetDefaultSortOrder) -> None:
-    """Write new files in this order; -1 is the one that this commit added last."""
+    """Make a sort order the default one; -1 stands for the last order that this commit added."""
     order_id = update.sort_order_id
     if order_id == LAST_ADDED:
         if draft.last_added_order is None:

@@ -1,4 +1,4 @@
-"""A partition spec: read, bound to a schema, compared, and numbered for storage."""
+"""Reads, checks, compares and renumbers partition specs."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -49,17 +49,17 @@ class PartitionSpec:
 
     @property
     def last_field_id(self) -> int:
-        """The highest partition field id; 999 when there is none."""
+        """The highest partition field id; 999 if there is none."""
         return max((each.field_id or 0 for each in self.fields), default=LAST_ID_OF_UNPARTITIONED)
 
     @property
     def shape(self) -> tuple[tuple[int, str, str], ...]:
-        """What makes two specs the same: the field ids do not count."""
+        """Equal for specs that are the same except for their field ids."""
         return tuple((each.source_id, each.transform.text, each.name) for each in self.fields)
 
 
 def read(raw: wire.Json, what: str) -> PartitionSpec:
-    """Read a spec; InvalidArgument for empty or repeated names and repeated field ids."""
+    """Read a spec. Raises InvalidArgument for empty or repeated names and repeated field ids."""
     document = wire.parse(_SPEC, raw, what)
     fields = tuple(
         PartitionField(each.source_id, transform(each.transform), each.name, each.field_id) for each in document.fields
@@ -80,7 +80,7 @@ def read(raw: wire.Json, what: str) -> PartitionSpec:
 
 
 def check_names(spec: PartitionSpec, schema: Schema) -> None:
-    """A partition may have a column's name only when that column is its source (InvalidArgument)."""
+    """Raises InvalidArgument if a partition field has the name of a column that is not its source."""
     for each in spec.fields:
         taken = schema.ids_by_name.get(each.name)
         if each.source_id in schema.fields and taken not in {None, each.source_id}:
@@ -90,7 +90,9 @@ def check_names(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def check_sources(spec: PartitionSpec, schema: Schema) -> None:
-    """Every source must be a primitive column that the transform takes, within structs only (ValidationFailed)."""
+    """Raises ValidationFailed unless each source is a primitive column, nested in structs only, that the transform
+    accepts.
+    """
     for each in spec.fields:
         if each.transform.is_void:
             continue
@@ -107,14 +109,14 @@ def check_sources(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def check_sequential(spec: PartitionSpec) -> None:
-    """Format v1 knows no field ids in files: they must be 1000, 1001, ... (ValidationFailed)."""
+    """Raises ValidationFailed unless the field ids are 1000, 1001, …: files of format v1 do not contain field ids."""
     for position, each in enumerate(spec.fields, FIRST_FIELD_ID):
         if each.field_id != position:
             raise ValidationFailed(f"Spec does not use sequential IDs that are required in v1: {each}")
 
 
 def with_ids(raw: wire.Json, spec_id: int, field_ids: list[int], what: str) -> Raw:
-    """The spec as it was written, under this `spec-id` and with these partition `field-id`s."""
+    """The spec as the client wrote it, with this `spec-id` and these `field-id`s."""
     found = wire.members(raw, what)
     fields = [wire.members(each, what) for each in wire.items(found["fields"], what)]
     for each, field_id in zip(fields, field_ids, strict=True):

@@ -1,4 +1,4 @@
-"""Primitive types of the Iceberg format, and from which format version on they may be used."""
+"""The primitive types of Iceberg, and the format version in which each was introduced."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _PLAIN: Final = frozenset(
 )
 _FIXED = re.compile(r"fixed\[\s*([0-9]{1,10})\s*\]", re.IGNORECASE)
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,10})\s*,\s*([0-9]{1,10})\s*\)", re.IGNORECASE)
-# blanks are stripped afterwards: patterns that skip them themselves are slow on a long run of blanks
+# blanks are stripped afterwards: patterns that skip blanks themselves backtrack for long on many blanks
 _GEOMETRY = re.compile(r"geometry *(?:\(([^)]*)\))?", re.IGNORECASE)
 _GEOGRAPHY = re.compile(r"geography *(?:\(([^,)]*)(?:,([^,)]*))?\))?", re.IGNORECASE)
 _EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
@@ -27,9 +27,9 @@ _LONGEST_REMEMBERED: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A primitive type. `text` is its normal spelling: two types are equal when their texts are.
+    """A primitive type. `text` is its canonical spelling: types with the same text are equal.
 
-    `length` is a fixed's bytes, `precision` and `scale` a decimal's digits; 0 for the others.
+    `length` is in bytes (for fixed), `precision` and `scale` are digits (for decimal); 0 for other types.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Primitive:
 
     @property
     def since_version(self) -> int:
-        """The first format version that knows this type."""
+        """The format version that introduced this type."""
         return 3 if self.name in _SINCE_V3 else 1
 
 
 def primitive(text: str) -> Primitive:
-    """Parse a type's name as it stands in a schema; InvalidArgument for one that the format does not know."""
-    # what a client makes up must not fill the cache
+    """Parse the name of a type in a schema. Raises InvalidArgument for an unknown type."""
+    # long names are not cached, so clients cannot fill the memory
     return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parse(text)
 
 

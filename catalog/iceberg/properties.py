@@ -1,4 +1,4 @@
-"""Properties as values: they are texts of whatever length, written by anybody."""
+"""Parses values of properties, which are strings of any length and content."""
 
 import re
 
@@ -6,10 +6,10 @@ _WHOLE = re.compile(r"-?[0-9]{1,10}")
 
 
 def whole_number(text: str) -> int | None:
-    """The number of at most ten digits that a property says, None when it says anything else."""
+    """Parse a number of at most ten digits; None if the text is not one."""
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def is_true(text: str | None) -> bool:
-    """Tell whether a switch is on; only `true` in any case is."""
+    """Whether a boolean property is true: only `true`, ignoring case, is."""
     return text is not None and text.lower() == "true"

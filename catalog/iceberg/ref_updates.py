@@ -1,4 +1,4 @@
-"""The updates of branches and tags: set-snapshot-ref, remove-snapshot-ref."""
+"""Updates of branches and tags: set-snapshot-ref, remove-snapshot-ref."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ class RemoveSnapshotRef(Wire):
 
 
 def set_snapshot_ref(draft: TableDraft, update: SetSnapshotRef, raw: wire.Json) -> None:
-    """Create or move a branch or tag; moving `main` makes its snapshot the current one and logs it."""
+    """Create or move a branch or tag; moving `main` also changes the current snapshot and the snapshot log."""
     _check_retention(update)
     name, snapshot_id = update.ref_name, update.snapshot_id
     ref = SnapshotRef(
@@ -96,7 +96,7 @@ _REF_MEMBERS: Final = frozenset(
 
 
 def remove_snapshot_ref(draft: TableDraft, update: RemoveSnapshotRef) -> None:
-    """Remove a branch or tag, if there is one; without `main` the table has no current snapshot."""
+    """Remove a branch or tag, if it exists; without `main` the table has no current snapshot."""
     if update.ref_name == MAIN:
         draft.current_snapshot_id = None
     if draft.refs.pop(update.ref_name, None) is not None:

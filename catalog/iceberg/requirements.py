@@ -1,4 +1,4 @@
-"""The requirements of a commit: what must still hold of the table or view that it was built on."""
+"""Checks the requirements of a commit against the current table or view (spec schema TableRequirement)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -21,7 +21,7 @@ class AssertUuid(Wire):
 
 
 class AssertRefSnapshotId(Wire):
-    """No snapshot id, or null, means that the ref must not exist."""
+    """If the snapshot id is missing or null, the ref must not exist."""
 
     ref: str
     snapshot_id: Int64 | None = None
@@ -54,7 +54,7 @@ _UUID = wire.decoder(AssertUuid)
 
 
 def failed(reason: str) -> CommitFailed:
-    """The one error of a requirement that does not hold."""
+    """The error for a requirement that is not met."""
     return CommitFailed(f"Requirement failed: {reason}")
 
 
@@ -137,7 +137,7 @@ def _types(requirements: Sequence[Json]) -> list[str]:
 
 
 def is_create(requirements: Sequence[Json]) -> bool:
-    """Tell whether a commit creates its table; InvalidArgument when it requires anything else besides."""
+    """Whether a commit creates its table (assert-create). Raises InvalidArgument if it has other requirements, too."""
     types = _types(requirements)
     others = [each for each in types if each != CREATE]
     if len(others) == len(types):
@@ -148,7 +148,10 @@ def is_create(requirements: Sequence[Json]) -> bool:
 
 
 def check_table(table: TableDraft | None, requirements: Sequence[Json]) -> None:
-    """Check all requirements against the table, None where there is none yet. CommitFailed names the first failure."""
+    """Check all requirements; `table` is None if it does not exist.
+
+    Raises CommitFailed for the first that is not met.
+    """
     if is_create(requirements):
         if table is not None:
             raise failed("table already exists")
@@ -162,7 +165,7 @@ def check_table(table: TableDraft | None, requirements: Sequence[Json]) -> None:
 
 
 def check_view(uuid: str, requirements: Sequence[Json]) -> None:
-    """Check all requirements against a view, of which only the uuid can be required."""
+    """Check all requirements of a view, for which only assert-view-uuid exists. Raises CommitFailed."""
     for position, type_ in enumerate(_types(requirements)):
         if type_ != VIEW_UUID:
             raise ValidationFailed(f"Cannot validate {type_} against a view")

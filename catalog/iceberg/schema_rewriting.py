@@ -1,4 +1,4 @@
-"""Rewrites a schema's JSON field by field and leaves every other byte as it was written."""
+"""Rewrites the JSON of a schema field by field; everything else stays as the client wrote it."""
 
 from msgspec import Raw
 
@@ -7,22 +7,22 @@ from catalog.iceberg.wire import Members
 
 
 class SchemaRewriter:
-    """Walks a schema that was checked before; a struct's fields come before what is nested in them.
+    """Visits all fields of a schema that was checked before; a struct's fields come before the fields nested in them.
 
-    Subclasses change the members that they are given.
+    Subclasses override the methods, which may change `members`.
     """
 
     def field(self, members: Members) -> None:
-        """A struct's field."""
+        """Called for a field of a struct."""
 
     def list_(self, members: Members) -> None:
-        """A list type."""
+        """Called for a list type."""
 
     def map_(self, members: Members) -> None:
-        """A map type."""
+        """Called for a map type."""
 
     def rewrite(self, schema: wire.Json) -> Members:
-        """The members of the schema, its fields rewritten."""
+        """The members of the schema with rewritten fields."""
         found = wire.members(schema, "schema")
         found["fields"] = self._fields(found["fields"])
         return found
@@ -53,7 +53,7 @@ class SchemaRewriter:
 
 
 class WithoutNullDefaults(SchemaRewriter):
-    """Leaves out defaults that are null: they mean the same as none, and Java readers choke on them."""
+    """Removes defaults that are null: they have no meaning, and Iceberg's Java library fails on them."""
 
     def field(self, members: Members) -> None:
         for name in ("initial-default", "write-default"):

@@ -1,4 +1,4 @@
-"""The updates of schemas: add-schema, set-current-schema, remove-schemas."""
+"""Updates of schemas: add-schema, set-current-schema, remove-schemas."""
 
 from msgspec import Raw
 
@@ -21,9 +21,9 @@ class RemoveSchemas(Wire):
 
 
 def add_schema(draft: TableDraft, update: AddSchema) -> None:
-    """Add a schema under the next free id; one that the table has already is not added again.
+    """Add a schema with the next free id, unless the table has an equal one.
 
-    `last-column-id` rises to the schema's highest field id and never falls.
+    `last-column-id` becomes the schema's highest field id if that is greater.
     """
     schema = schemas.read(update.schema, "schema")
     schemas.check_size(schema)
@@ -53,7 +53,7 @@ def _same_or_next_id(draft: TableDraft, schema: schemas.Schema) -> int:
 
 
 def set_current_schema(draft: TableDraft, update: SetCurrentSchema) -> None:
-    """Make a schema the current one; -1 is the one that this commit added last."""
+    """Make a schema the current one; -1 stands for the last schema that this commit added."""
     schema_id = update.schema_id
     if schema_id == LAST_ADDED:
         if draft.last_added_schema is None:
@@ -68,7 +68,7 @@ def set_current_schema(draft: TableDraft, update: SetCurrentSchema) -> None:
 
 
 def remove_schemas(draft: TableDraft, update: RemoveSchemas) -> None:
-    """Forget schemas that no reader needs any more; the current one stays."""
+    """Remove schemas. The client must know that no snapshot needs them; the current schema cannot be removed."""
     removed = set(update.schema_ids)
     if draft.long("current-schema-id") in removed:
         raise InvalidArgument("Cannot remove the current schema")

@@ -1,4 +1,4 @@
-"""A schema as the format defines it: read, checked, indexed, and compared with others."""
+"""Reads, checks, indexes and compares schemas."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from catalog.iceberg.wire import Int32, Wire
 from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
 
 FIELD_LIMIT: Final = 10_000
-"""A new schema must have fewer fields than this, nested ones included."""
+"""A new schema must have fewer fields than this, including nested ones."""
 MAX_FIELD_ID: Final = 2**31 - 1 - 200
 """Higher ids are reserved for metadata columns."""
 
@@ -30,7 +30,7 @@ _DECODER = wire.decoder(SchemaDocument)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field, list element, map key or map value. `type` is None for a nested one."""
+    """A field, list element, map key or map value. `type` is None for a nested type."""
 
     id: int
     name: str
@@ -43,9 +43,9 @@ class Field:
 
 @dataclass(slots=True)
 class Schema:
-    """A schema with its indexes: by field id, and by full dotted name.
+    """A schema with indexes by field id and by full dotted name.
 
-    `shape` is everything that makes two schemas the same: fields, types, docs, defaults, identifier fields.
+    `shape` is equal for equal schemas; it contains fields, types, docs, defaults and identifier fields.
     """
 
     schema_id: int | None
@@ -67,7 +67,7 @@ class Schema:
 
 
 def read(raw: wire.Json, what: str) -> Schema:
-    """Read a schema. BadRequest: wrong shape; InvalidArgument, ValidationFailed: breaks a rule of the format."""
+    """Read a schema. Raises BadRequest for malformed JSON, InvalidArgument or ValidationFailed if it breaks a rule."""
     document = wire.parse(_DECODER, raw, what)
     schema = Schema(document.schema_id, frozenset(document.identifier_field_ids or ()))
     shape = _struct(schema, document.fields, parent=None, path="")
@@ -78,7 +78,7 @@ def read(raw: wire.Json, what: str) -> Schema:
 
 
 def check_version(schema: Schema, format_version: int) -> None:
-    """Refuse types and initial defaults that the table's format version does not know (InvalidArgument)."""
+    """Raises InvalidArgument for types and initial defaults that the table's format version does not support."""
     problems = []
     for each in schema.fields.values():
         if each.type is not None and each.type.since_version > format_version:
@@ -94,7 +94,7 @@ def check_version(schema: Schema, format_version: int) -> None:
 
 
 def check_size(schema: Schema) -> None:
-    """Refuse a new schema that is too wide to be meant, or whose ids are reserved (BadRequest)."""
+    """Raises BadRequest for a new schema with too many fields, InvalidArgument if field ids are reserved."""
     if len(schema.fields) >= FIELD_LIMIT:
         raise BadRequest(f"Invalid schema: it has {len(schema.fields)} fields, fewer than {FIELD_LIMIT} are allowed")
     if schema.highest_field_id > MAX_FIELD_ID:
@@ -185,7 +185,7 @@ def _check_identifier(schema: Schema, field_id: int) -> None:
 
 
 def with_id(raw: wire.Json, schema_id: int, what: str) -> Raw:
-    """The schema as it was written, under another `schema-id` and without defaults that are null."""
+    """The schema as the client wrote it, with another `schema-id` and without defaults that are null."""
     found = WithoutNullDefaults().rewrite(raw) if b"null" in bytes(raw) else wire.members(raw, what)
     head = {"type": found.pop("type", Raw(b'"struct"')), "schema-id": wire.dump(schema_id)}
     found.pop("schema-id", None)

@@ -1,4 +1,4 @@
-"""The updates of snapshots: add-snapshot, remove-snapshots."""
+"""Updates of snapshots: add-snapshot, remove-snapshots."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ _SNAPSHOT = wire.decoder(SnapshotDocument)
 
 
 def add_snapshot(draft: TableDraft, update: AddSnapshot) -> None:
-    """Append a snapshot. StaleUpdate when it was built on an older state than the table's."""
+    """Append a snapshot. Raises StaleUpdate if it was built on an older state of the table."""
     snapshot = wire.parse(_SNAPSHOT, update.snapshot, "snapshot")
     _check_document(snapshot, draft.format_version)
     _check_may_add(draft, snapshot)
@@ -89,7 +89,7 @@ def _check_may_add(draft: TableDraft, snapshot: SnapshotDocument) -> None:
     last = draft.long("last-sequence-number")
     if draft.format_version == 1 or snapshot.sequence_number > last:
         return
-    # a snapshot without a parent may repeat the last number, but the table's may not fall
+    # a snapshot without a parent may have the table's last sequence number, but not a smaller one
     if snapshot.parent_snapshot_id is not None or snapshot.sequence_number < last:
         raise StaleUpdate(
             f"Cannot add snapshot with sequence number {snapshot.sequence_number} "
@@ -98,7 +98,7 @@ def _check_may_add(draft: TableDraft, snapshot: SnapshotDocument) -> None:
 
 
 def _assign_rows(draft: TableDraft, snapshot: SnapshotDocument) -> None:
-    """Row lineage: the snapshot's rows get ids from first-row-id on, the next one starts behind them."""
+    """Row lineage: the snapshot's rows have ids from `first-row-id` on; `next-row-id` becomes the id after them."""
     if snapshot.first_row_id is None:
         raise ValidationFailed("Cannot add a snapshot: first-row-id is null")
     next_row_id = draft.long("next-row-id")
@@ -106,7 +106,8 @@ def _assign_rows(draft: TableDraft, snapshot: SnapshotDocument) -> None:
         raise StaleUpdate(
             f"Cannot add a snapshot, first-row-id is behind table next-row-id: {snapshot.first_row_id} < {next_row_id}",
         )
-    # behind the assigned ids even where the snapshot left a gap: next-row-id is above all of them
+    # computed from first-row-id, not from next-row-id: the snapshot may leave a gap, and next-row-id must exceed all
+    # ids
     behind = snapshot.first_row_id + (snapshot.added_rows or 0)
     if behind > _MAX_LONG:
         raise InvalidArgument(f"Invalid added-rows: row ids end at {_MAX_LONG}, this snapshot's at {behind}")
@@ -114,7 +115,7 @@ def _assign_rows(draft: TableDraft, snapshot: SnapshotDocument) -> None:
 
 
 def remove_snapshots(draft: TableDraft, update: RemoveSnapshots) -> None:
-    """Remove snapshots with their statistics, and the refs that pointed to them."""
+    """Remove snapshots, their statistics, and the refs that point to them."""
     gone = draft.snapshots.remove(set(update.snapshot_ids))
     if not gone:
         return

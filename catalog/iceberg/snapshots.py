@@ -1,4 +1,4 @@
-"""The snapshots of a table: which there are, appended to and removed from without parsing them all."""
+"""The snapshots of a table: adds and removes snapshots without parsing all of them."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from catalog.iceberg.wire import Wire
 
 
 class SnapshotHead(Wire):
-    """What the rules need to know of a snapshot that is stored."""
+    """The members of a stored snapshot that rules need."""
 
     snapshot_id: int
     timestamp_ms: int
@@ -22,7 +22,7 @@ _LIST = msgspec.json.Decoder(list[Raw])
 
 
 class Snapshots:
-    """The `snapshots` member of a document while a commit changes it."""
+    """The member `snapshots` of the metadata while a commit changes it."""
 
     def __init__(self, stored: Raw | None) -> None:
         self._stored = bytes(stored) if stored is not None else b"[]"
@@ -32,13 +32,13 @@ class Snapshots:
         self.has_removed = False
 
     def add(self, head: SnapshotHead, raw: Raw) -> None:
-        """Append a snapshot as it was written; the caller has checked that its id is new."""
+        """Append a snapshot as the client wrote it; its id must be new."""
         self._added.append(raw)
         self.added_ids.add(head.snapshot_id)
         self.heads[head.snapshot_id] = head
 
     def remove(self, snapshot_ids: set[int]) -> set[int]:
-        """Take these snapshots out and return which of them there were."""
+        """Remove these snapshots; returns those that existed."""
         gone = snapshot_ids & self.heads.keys()
         if gone:
             self.has_removed = True
@@ -50,7 +50,7 @@ class Snapshots:
         self._keep(lambda snapshot_id: snapshot_id in snapshot_ids)
 
     def encode(self) -> Raw:
-        """The member as it is to be written; what was stored is copied byte by byte."""
+        """The JSON of the member; stored snapshots are copied unchanged."""
         if not self._added:
             return Raw(self._stored)
         added = wire.compact(self._added)

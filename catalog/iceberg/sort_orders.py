@@ -1,4 +1,4 @@
-"""A sort order: read, bound to a schema, compared, and numbered for storage."""
+"""Reads, checks, compares and renumbers sort orders."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -43,7 +43,7 @@ class SortField:
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """A sort order; two are the same when their `fields` are."""
+    """A sort order; orders with the same `fields` are equal."""
 
     order_id: int | None
     fields: tuple[SortField, ...]
@@ -54,7 +54,7 @@ class SortOrder:
 
 
 def read(raw: wire.Json, what: str) -> SortOrder:
-    """Read an order; InvalidArgument when its id contradicts it (0 is the unsorted order's, and only that)."""
+    """Read an order. Raises InvalidArgument if only one of these is true: its id is 0; it has no fields."""
     document = wire.parse(_ORDER, raw, what)
     fields = tuple(
         SortField(each.source_id, transform(each.transform), each.direction, each.null_order)
@@ -69,7 +69,7 @@ def read(raw: wire.Json, what: str) -> SortOrder:
 
 
 def check_sources(order: SortOrder, schema: Schema) -> None:
-    """Every source must be a primitive column that the transform takes (ValidationFailed)."""
+    """Raises ValidationFailed unless each source is a primitive column that the transform accepts."""
     for each in order.fields:
         source = schema.fields.get(each.source_id)
         if source is None:
@@ -81,7 +81,7 @@ def check_sources(order: SortOrder, schema: Schema) -> None:
 
 
 def with_id(raw: wire.Json, order_id: int, what: str) -> Raw:
-    """The order as it was written, under another `order-id`."""
+    """The order as the client wrote it, with another `order-id`."""
     found = wire.members(raw, what)
     found.pop("order-id", None)
     return wire.dump({"order-id": order_id} | found)

@@ -1,4 +1,4 @@
-"""The updates of statistics files and partition statistics files: at most one of each per snapshot."""
+"""Updates of statistics files and partition statistics files; a snapshot has at most one of each."""
 
 from collections.abc import Collection
 from typing import Final
@@ -62,13 +62,13 @@ _OF_SNAPSHOT = msgspec.json.Decoder(_OfSnapshot)
 
 
 def set_statistics(draft: TableDraft, update: SetStatistics) -> None:
-    """Set a snapshot's statistics file, in place of the one that it had."""
+    """Set a snapshot's statistics file; it replaces an earlier one."""
     found = wire.parse(_STATISTICS, update.statistics, STATISTICS)
     _set(draft, STATISTICS, found.snapshot_id, update.statistics)
 
 
 def set_partition_statistics(draft: TableDraft, update: SetPartitionStatistics) -> None:
-    """Set a snapshot's partition statistics file, in place of the one that it had."""
+    """Set a snapshot's partition statistics file; it replaces an earlier one."""
     found = wire.parse(_PARTITION_STATISTICS, update.partition_statistics, PARTITION_STATISTICS)
     _set(draft, PARTITION_STATISTICS, found.snapshot_id, update.partition_statistics)
 
@@ -84,7 +84,7 @@ def remove_partition_statistics(draft: TableDraft, update: RemovePartitionStatis
 
 
 def forget_statistics(draft: TableDraft, snapshot_ids: Collection[int]) -> None:
-    """Remove the files of both kinds of snapshots that are gone."""
+    """Remove both types of statistics files of removed snapshots."""
     _forget(draft, STATISTICS, snapshot_ids)
     _forget(draft, PARTITION_STATISTICS, snapshot_ids)
 

@@ -1,4 +1,4 @@
-"""The first document of a table: from a createTable request, or empty for a create that comes as updates."""
+"""Builds the first metadata of a table: from a createTable request, or empty for a creation by updates."""
 
 from typing import Final
 
@@ -21,9 +21,9 @@ RESERVED_PROPERTIES: Final = frozenset(
         *("current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order"),
     },
 )
-"""Properties by which engines ask for something else: they are never stored."""
+"""Properties that have a meaning in the request but are never stored (reserved in Iceberg's Java library)."""
 NEW_TABLE_PROPERTIES: Final = {"write.parquet.compression-codec": "zstd"}
-"""Defaults that are written down in new tables, so that a later default does not change old ones."""
+"""Defaults that are stored in new tables, so a change of the default does not affect existing tables."""
 _COMMIT_PROPERTIES: Final = (
     "commit.retry.num-retries",
     "commit.retry.min-wait-ms",
@@ -45,7 +45,7 @@ _REQUEST = wire.decoder(CreateTable)
 
 
 def empty_table(format_version: int, *, uuid: str) -> Members:
-    """The members of a table that has nothing yet, in the order in which they are written."""
+    """The members of an empty table, in the order in which they are written."""
     check_format_version(format_version)
     check_uuid(uuid)
     document: dict[str, object] = {"format-version": format_version, "table-uuid": uuid, "location": ""}
@@ -70,9 +70,9 @@ def empty_table(format_version: int, *, uuid: str) -> Members:
 def new_table(
     request: Json, *, uuid: str, location: str, now_ms: int, default_version: int = DEFAULT_FORMAT_VERSION
 ) -> TableDraft:
-    """A draft of the table that a createTable request asks for, with ids of the server's own.
+    """A draft of a table from a createTable request, with new ids.
 
-    BadRequest: the request's shape; InvalidArgument, ValidationFailed: a rule that it breaks.
+    Raises BadRequest for a malformed request, InvalidArgument or ValidationFailed if it breaks a rule.
     """
     wire.check_text(request, "request")
     wanted = wire.parse(_REQUEST, request, "request")
@@ -139,7 +139,7 @@ def _set_order(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
 
 
 def _check_properties(properties: dict[str, str], schema: schemas.Schema) -> None:
-    """What the reference checks of new tables only: older ones may have got such values in other ways."""
+    """Checks that Iceberg's Java library makes for new tables only; existing ones may have such values."""
     for name in _COMMIT_PROPERTIES:
         text = properties.get(name, "0")
         number = whole_number(text)

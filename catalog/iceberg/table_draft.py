@@ -1,6 +1,6 @@
-"""A table as one commit changes it: members stay raw until an update opens them.
+"""The mutable state of a table during a commit: members stay raw JSON until an update needs them.
 
-`updates.py` applies the updates of a commit to a draft, `metadata_builder.py` makes the new document of it.
+`updates.py` applies the updates of a commit to a draft, `metadata_builder.py` builds the new metadata from it.
 """
 
 from functools import cached_property
@@ -21,7 +21,7 @@ from catalog.iceberg.wire import Members, Wire
 from lakewarden.errors import InvalidArgument
 
 LAST_ADDED: Final = -1
-"""In set-current-schema, set-default-spec, set-default-sort-order: what this commit added last."""
+"""In set-current-schema, set-default-spec and set-default-sort-order: the last one that this commit added."""
 NO_SNAPSHOT: Final = -1
 MAIN: Final = "main"
 NEWEST_FORMAT: Final = 3
@@ -36,7 +36,7 @@ _MEMBERS = msgspec.json.Decoder(Members)
 
 
 class SnapshotRef(Wire, omit_defaults=True):
-    """A branch or a tag with its retention; ages are milliseconds."""
+    """A branch or a tag with its retention; ages are in milliseconds."""
 
     snapshot_id: wire.Int64
     type: str
@@ -49,11 +49,11 @@ _REF = wire.decoder(SnapshotRef)
 
 
 class TableDraft:
-    """The mutable state of one commit. `changed` tells whether any update had an effect."""
+    """The state of a table during one commit. `changed`: an update had an effect."""
 
     def __init__(self, members: Members, *, now_ms: int, is_new: bool = False) -> None:
         self.members = dict(members)
-        # the clocks of two replicas may differ a little: time does not run backwards in a document
+        # clocks of replicas may differ, but `last-updated-ms` must not decrease
         self.updated_ms = max(now_ms, self.long("last-updated-ms"))
         self.is_new = is_new
         self.changed = is_new
@@ -68,7 +68,7 @@ class TableDraft:
         self._lists: dict[str, list[Raw]] = {}
 
     def long(self, name: str) -> int:
-        """A whole-number member; 0 where it is absent (all that are optional start at 0)."""
+        """An integer member; 0 if it is absent, which is the initial value of all optional ones."""
         raw = self.members.get(name)
         return 0 if raw is None else _INT.decode(raw)
 
@@ -92,7 +92,7 @@ class TableDraft:
         self.put("current-snapshot-id", NO_SNAPSHOT if snapshot_id is None else snapshot_id)
 
     def entries(self, name: str) -> list[Raw]:
-        """An array member, opened one level deep; what is done to the list is written at the end."""
+        """An array member as a list of raw values; changes to the list are written back at the end."""
         found = self._lists.get(name)
         if found is None:
             raw = self.members.get(name)
@@ -100,7 +100,7 @@ class TableDraft:
         return found
 
     def is_opened(self, name: str) -> bool:
-        """Tell whether `entries` was asked for this member."""
+        """Whether `entries` was called for this member."""
         return name in self._lists
 
     @cached_property
@@ -110,7 +110,7 @@ class TableDraft:
 
     @cached_property
     def refs(self) -> dict[str, Raw]:
-        """Branches and tags by name; `ref` opens one."""
+        """Branches and tags by name, as raw JSON; `ref` decodes one."""
         raw = self.members.get("refs")
         return {} if raw is None else _MEMBERS.decode(raw)
 
@@ -135,12 +135,12 @@ class TableDraft:
         return {each.order_id or 0: each for each in found}
 
     def ref(self, name: str) -> SnapshotRef | None:
-        """The branch or tag of this name, if there is one."""
+        """The branch or tag with this name, or None."""
         raw = self.refs.get(name)
         return None if raw is None else _REF.decode(raw)
 
     def current_schema(self) -> Schema:
-        """The schema that specs and orders are bound to; InvalidArgument before one is added."""
+        """The current schema, to which specs and orders are bound. Raises InvalidArgument if there is none yet."""
         schema = self.schemas.get(self.long("current-schema-id"))
         if schema is None:
             raise InvalidArgument(
@@ -149,9 +149,9 @@ class TableDraft:
         return schema
 
     def write_back(self) -> None:
-        """Write every member that was opened back into `members`."""
+        """Write all decoded members back to `members`."""
         for name, found in self._lists.items():
-            # a list that was only looked for is not a member of the document
+            # an empty list that was only read must not become a member
             if found or name in self.members:
                 self.put(name, found)
         for name in ("properties", "refs"):
@@ -162,7 +162,7 @@ class TableDraft:
 
 
 def current_snapshot_id(members: Members) -> int | None:
-    """The current snapshot's id; older documents write -1 for none."""
+    """The current snapshot's id, or None; formats 1 and 2 write -1 for none."""
     raw = members.get("current-snapshot-id")
     found = None if raw is None else _OPTIONAL_INT.decode(raw)
     return None if found == NO_SNAPSHOT else found

@@ -1,4 +1,4 @@
-"""Reads a table metadata file that others wrote: checks it strictly, fills in what older formats leave out."""
+"""Reads table metadata files of other writers: checks them strictly, and adds members that older formats omit."""
 
 from collections.abc import Callable
 from typing import Final
@@ -28,7 +28,7 @@ class FileEntry(Wire):
 
 
 class TableDocument(Wire):
-    """A table's metadata in any of the format versions; what v1 may leave out is optional here."""
+    """A table's metadata in any format version; members that v1 may omit are optional here."""
 
     format_version: Int32
     location: str
@@ -73,7 +73,10 @@ _REQUIRED_SINCE: Final = {
 
 
 def table_members(raw: bytes) -> Members:
-    """The members of a whole, normal document of the file's own format version; ValidationFailed if it is none."""
+    """The members of complete metadata in the file's format version.
+
+    Raises ValidationFailed if the file is not valid.
+    """
     return open_file(raw, _normal, "table")
 
 
@@ -85,7 +88,7 @@ def _normal(found: Members) -> Members:
     for name, since in _REQUIRED_SINCE.items():
         if version >= since and getattr(document, name.replace("-", "_")) is None:
             raise ValidationFailed(f"{name} must exist in format v{version}")
-    # a null means nothing here, but for v3's way to say that there is no current snapshot
+    # null members are removed, except current-snapshot-id, where v3 uses null for "none"
     present = {name: each for name, each in found.items() if not wire.is_null(each) or name == "current-snapshot-id"}
     draft = TableDraft(_filled(present, document), now_ms=document.last_updated_ms)
     draft.put("location", clean_location(document.location))
@@ -98,11 +101,11 @@ def _normal(found: Members) -> Members:
 
 
 def _filled(found: Members, document: TableDocument) -> Members:
-    """Everything that later code may count on, from the older spellings where a v1 file has only those."""
+    """Add all members that later code relies on, from their older forms in v1 files."""
     if "table-uuid" in found:
         check_uuid(document.table_uuid or "")
     else:
-        # the same file must be the same table however often it is read
+        # derived from the content, so the same file always results in the same uuid
         found["table-uuid"] = wire.dump(str(uuid5(NAMESPACE_URL, f"{document.location}#{document.last_updated_ms}")))
     if document.format_version == 1:
         _fill_v1(found, document)

@@ -1,4 +1,4 @@
-"""The updates of the table itself: uuid, format version, location, properties, encryption keys."""
+"""Updates of the table itself: uuid, format version, location, properties, encryption keys."""
 
 import re
 from typing import Final
@@ -28,14 +28,14 @@ class SetLocation(Wire):
 
 
 class SetProperties(Wire):
-    """`updated` is how the first clients wrote `updates`."""
+    """`updated` is the name of `updates` in early clients."""
 
     updates: dict[str, str] | None = None
     updated: dict[str, str] | None = None
 
 
 class RemoveProperties(Wire):
-    """`removed` is how the first clients wrote `removals`."""
+    """`removed` is the name of `removals` in early clients."""
 
     removals: list[str] | None = None
     removed: list[str] | None = None
@@ -65,13 +65,13 @@ _KEYED = msgspec.json.Decoder(_Keyed)
 
 
 def check_uuid(uuid: str) -> None:
-    """Refuse what is not a UUID in its usual spelling (InvalidArgument)."""
+    """Raises InvalidArgument unless the text is a UUID in its usual form."""
     if _UUID.fullmatch(uuid) is None:
         raise InvalidArgument(f"Invalid uuid: {uuid}; 36 characters as in 9c12d441-03fe-4693-9a96-a0705ddf69c1")
 
 
 def clean_location(location: str) -> str:
-    """A location without slashes at its end; InvalidArgument when it is empty."""
+    """The location without trailing slashes. Raises InvalidArgument if it is empty."""
     if not location:
         raise InvalidArgument("Invalid location: (empty)")
     while location.endswith("/") and not location.endswith("://"):
@@ -80,7 +80,7 @@ def clean_location(location: str) -> str:
 
 
 def check_format_version(version: int) -> None:
-    """Refuse a format version that cannot be written here (InvalidArgument)."""
+    """Raises InvalidArgument for a format version that is not supported."""
     if not 1 <= version <= NEWEST_FORMAT:
         raise InvalidArgument(f"Unsupported format version: v{version} (supported: v1 to v{NEWEST_FORMAT})")
 
@@ -93,7 +93,7 @@ def assign_uuid(draft: TableDraft, update: AssignUuid) -> None:
 
 
 def upgrade_format_version(draft: TableDraft, update: UpgradeFormatVersion) -> None:
-    """Raise the format version; what the new one asks for is added when the document is finished."""
+    """Raise the format version; `metadata_builder` adds the members that the new version requires."""
     version = update.format_version
     if version > NEWEST_FORMAT:
         raise InvalidArgument(
@@ -114,7 +114,7 @@ def set_location(draft: TableDraft, update: SetLocation) -> None:
 
 
 def property_updates(update: SetProperties) -> dict[str, str]:
-    """What to set, under either of its names; BadRequest when it has neither."""
+    """The properties to set, by either name. Raises BadRequest if both are missing."""
     found = update.updates if update.updates is not None else update.updated
     if found is None:
         raise BadRequest("Object missing required field `updates`")
@@ -122,7 +122,7 @@ def property_updates(update: SetProperties) -> dict[str, str]:
 
 
 def property_removals(update: RemoveProperties) -> list[str]:
-    """What to remove, under either of its names; BadRequest when it has neither."""
+    """The properties to remove, by either name. Raises BadRequest if both are missing."""
     found = update.removals if update.removals is not None else update.removed
     if found is None:
         raise BadRequest("Object missing required field `removals`")
@@ -136,7 +136,7 @@ def set_properties(draft: TableDraft, update: SetProperties) -> None:
 
 
 def remove_properties(draft: TableDraft, update: RemoveProperties) -> None:
-    """Remove properties; those that the table does not have are ignored."""
+    """Remove properties; missing ones are ignored."""
     if found := property_removals(update):
         for name in found:
             draft.properties.pop(name, None)
@@ -144,7 +144,7 @@ def remove_properties(draft: TableDraft, update: RemoveProperties) -> None:
 
 
 def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:
-    """Add a key; one with an id that the table has already is not added again."""
+    """Add an encryption key, unless the table has one with this id."""
     key = wire.parse(_KEY, update.encryption_key, "encryption-key")
     if any(_KEYED.decode(each).key_id == key.key_id for each in draft.entries(KEYS)):
         return
@@ -153,7 +153,7 @@ def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:
 
 
 def remove_encryption_key(draft: TableDraft, update: RemoveEncryptionKey) -> None:
-    """Remove a key, if there is one of this id."""
+    """Remove the encryption key with this id, if it exists."""
     keys = draft.entries(KEYS)
     kept = [each for each in keys if _KEYED.decode(each).key_id != update.key_id]
     if len(kept) != len(keys):

@@ -1,6 +1,6 @@
-"""Table metadata: the immutable document, creating one, and committing changes to one.
+"""Table metadata: an immutable class, creation, and commits.
 
-The catalog's services call this module and no other of the engine for tables.
+For tables, the catalog's services call only this module of the engine.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _REFS = msgspec.json.Decoder(dict[str, _Ref])
 
 
 class TableMetadata:
-    """One version of a table's metadata (spec "Table Metadata"), immutable; members are decoded when asked for."""
+    """One immutable version of a table's metadata (spec "Table Metadata"); members are decoded when they are used."""
 
     __slots__ = ("_members",)
 
@@ -46,19 +46,19 @@ class TableMetadata:
 
     @classmethod
     def decode(cls, raw: bytes) -> "TableMetadata":
-        """Open a document that this engine wrote: one scan, no checks."""
+        """Open metadata that this engine wrote: scans it once, without checks."""
         return cls(_MEMBERS.decode(raw))
 
     @classmethod
     def read_file(cls, raw: bytes) -> "TableMetadata":
-        """Open a metadata file that others wrote, gzip or plain; ValidationFailed says what is wrong with it.
+        """Open a metadata file of another writer, gzip or plain. Raises ValidationFailed, which says what is wrong.
 
-        Members that older versions of the format leave out are filled in.
+        Adds members that older versions of the format omit.
         """
         return cls(table_metadata_reader.table_members(raw))
 
     def encode(self) -> bytes:
-        """The document as JSON; members that no commit touched are byte for byte what they were."""
+        """The metadata as JSON; members that no commit changed are exactly as they were written."""
         return compact(self._members)
 
     @property
@@ -67,7 +67,7 @@ class TableMetadata:
 
     @property
     def location(self) -> str:
-        """The table's base location, without a slash at its end."""
+        """The table's base location, without a trailing slash."""
         return _TEXT.decode(self._members["location"])
 
     @property
@@ -76,7 +76,7 @@ class TableMetadata:
 
     @property
     def last_updated_ms(self) -> int:
-        """When this version was made, in milliseconds since 1970."""
+        """When this version was written, in milliseconds since 1970."""
         return _INT.decode(self._members["last-updated-ms"])
 
     @property
@@ -94,13 +94,13 @@ class TableMetadata:
         return [each.metadata_file for each in _LOGGED_FILES.decode(self._members["metadata-log"])]
 
     def with_referenced_snapshots_only(self) -> "TableMetadata":
-        """The document for `snapshots=refs`: only the snapshots that a branch or tag points to."""
+        """The metadata for `snapshots=refs`: only the snapshots that a branch or tag points to."""
         snapshots = Snapshots(self._members["snapshots"])
         snapshots.retain({each.snapshot_id for each in _REFS.decode(self._members["refs"]).values()})
         return TableMetadata(self._members | {"snapshots": snapshots.encode()})
 
     def open(self, *, now_ms: int) -> TableDraft:
-        """A draft to change this document by."""
+        """A draft for changing this metadata."""
         return TableDraft(self._members, now_ms=now_ms)
 
 
@@ -112,7 +112,7 @@ def create(
     now_ms: int,
     default_version: int = table_creation.DEFAULT_FORMAT_VERSION,
 ) -> TableMetadata:
-    """Make the first document of the table that the body of a createTable asks for.
+    """Build the first metadata of a table from the body of a createTable request.
 
     Field ids are assigned anew from 1, partition field ids from 1000. `location` is where the caller puts the
     table, `now_ms` is in milliseconds since 1970, `default_version` the format of a table that asks for none.
@@ -125,7 +125,7 @@ def create(
 
 
 def requirement_is_create(requirements: Sequence[Json]) -> bool:
-    """Tell whether a commit creates its table (assert-create); InvalidArgument if it requires more than that."""
+    """Whether a commit creates its table (assert-create). Raises InvalidArgument if it has other requirements, too."""
     return is_create(requirements)
 
 
@@ -139,7 +139,7 @@ def commit(
     new_uuid: str,
     default_version: int = table_creation.DEFAULT_FORMAT_VERSION,
 ) -> TableMetadata:
-    """Check requirements, then apply updates; `base` itself comes back when they change nothing.
+    """Check requirements, then apply updates; returns `base` itself if they change nothing.
 
     `base` None creates a table from its updates, as `new_uuid` unless they assign one, and in the format
     `default_version` unless they ask for another. `base_location` is the
@@ -161,7 +161,7 @@ def commit(
 
 
 def removed_metadata_files(base: TableMetadata, new: TableMetadata) -> list[str]:
-    """The files that fell off the metadata log and that the table's properties say to delete then, oldest first."""
+    """The files that left the metadata log and are to be deleted by the table's properties, oldest first."""
     if not is_true(new.properties.get(DELETE_AFTER_COMMIT)):
         return []
     kept = set(new.metadata_files)

@@ -1,4 +1,4 @@
-"""Transforms of partition and sort fields: their spelling, and which source types each takes."""
+"""Transforms of partition and sort fields: how they are written, and which source types each accepts."""
 
 import re
 from dataclasses import dataclass
@@ -29,28 +29,28 @@ _LONGEST_REMEMBERED: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A transform. `text` is its normal spelling; two are equal when their texts are."""
+    """A transform. `text` is its canonical spelling: transforms with the same text are equal."""
 
     name: str
     text: str
 
     @property
     def is_void(self) -> bool:
-        """True for the transform that always gives null: it takes any source, even a dropped column."""
+        """Whether it is `void`, which always returns null and accepts any source, even a dropped column."""
         return self.name == "void"
 
     def takes(self, type_name: str) -> bool:
-        """Tell whether a column of this primitive type can be transformed so (table "Partition Transforms")."""
+        """Whether the transform accepts a column of this primitive type (spec table "Partition Transforms")."""
         if self.name == "identity":
             return type_name not in _NOT_IDENTITY
-        # a transform that this server does not know is kept as it is: a newer engine may understand it
+        # an unknown transform is accepted, because a newer engine may support it
         sources = _SOURCES.get(self.name)
         return sources is None or type_name in sources
 
 
 def transform(text: str) -> Transform:
-    """Parse a transform; unknown ones are kept, a width of known ones must be positive (InvalidArgument)."""
-    # what a client makes up must not fill the cache
+    """Parse a transform; unknown ones are accepted. Raises InvalidArgument if a width is not positive."""
+    # long texts are not cached, so clients cannot fill the memory
     return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parse(text)
 
 

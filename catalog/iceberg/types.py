@@ -1,4 +1,4 @@
-"""The type tree of a schema as it is written in JSON (spec appendix C)."""
+"""The types of a schema in JSON (spec appendix C)."""
 
 from typing import TypeAlias
 
@@ -9,7 +9,7 @@ from catalog.iceberg.wire import Int32, Wire
 
 
 class NestedField(Wire):
-    """A struct's field; its defaults stay raw until somebody asks for them."""
+    """A field of a struct; its defaults stay raw JSON until they are used."""
 
     id: Int32
     name: str
@@ -43,7 +43,7 @@ AnyType: TypeAlias = StructType | ListType | MapType | str
 
 
 def kind_of(type_: AnyType) -> str:
-    """The word for a nested type in messages; a primitive's is its name."""
+    """The name of a type in messages: `struct`, `list`, `map`, or the name of a primitive type."""
     if isinstance(type_, StructType):
         return "struct"
     if isinstance(type_, ListType):

@@ -1,4 +1,4 @@
-"""Reads the updates of a table commit and applies them to a draft, in their order (spec schema TableUpdate)."""
+"""Reads the updates of a table commit and applies them to a draft in order (spec schema TableUpdate)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -39,7 +39,7 @@ def _typed(shape: type[U], apply: Callable[[TableDraft, U], None]) -> Apply:
 
 
 def _set_snapshot_ref(draft: TableDraft, raw: Json) -> None:
-    # the raw update goes along: members that this server does not know belong to the ref
+    # gets the raw update as well, because unknown members are stored in the ref
     ref_updates.set_snapshot_ref(draft, wire.parse(_SET_REF, raw, "update"), raw)
 
 
@@ -79,7 +79,7 @@ APPLY: Final[dict[str, Apply]] = {
 
 
 def named(updates: Sequence[Json], known: "Sequence[str] | dict[str, Apply]") -> list[tuple[str, Json]]:
-    """Pair every update with its action; BadRequest names the first that is none of `known`, and its place."""
+    """Pair each update with its action. Raises BadRequest, which names the first unknown action and its position."""
     found = []
     for position, raw in enumerate(updates):
         what = f"updates[{position}]"
@@ -92,7 +92,7 @@ def named(updates: Sequence[Json], known: "Sequence[str] | dict[str, Apply]") ->
 
 
 def apply_all(draft: TableDraft, updates: Sequence[Json]) -> None:
-    """Apply updates in order. BadRequest names the update and the member that does not fit.
+    """Apply updates in order. Raises BadRequest, which names the update and the invalid member.
 
     InvalidArgument and ValidationFailed name the rule that an update breaks, StaleUpdate one that came too late.
     """
@@ -101,18 +101,18 @@ def apply_all(draft: TableDraft, updates: Sequence[Json]) -> None:
             APPLY[action](draft, raw)
         except BadRequest as error:
             if type(error) is not BadRequest:
-                # a broken rule speaks for itself, in the reference's words
+                # for a broken rule, the message is that of Iceberg's Java library
                 raise
             raise at_update(error, position, action) from error
 
 
 def at_update(error: BadRequest, position: int, action: str) -> BadRequest:
-    """An error of shape, with its place in the list."""
+    """A BadRequest for a malformed update, with its position in the list."""
     return BadRequest(f"updates[{position}] ({action}): {error.message.removeprefix('update: ')}")
 
 
 def first_format_version(updates: Sequence[Json]) -> int | None:
-    """The version that the first upgrade-format-version of a create asks for, if there is one."""
+    """The version in the first upgrade-format-version of a creation, or None."""
     for position, (action, raw) in enumerate(named(updates, APPLY)):
         if action == "upgrade-format-version":
             return wire.parse(_FORMAT_VERSION, raw, f"updates[{position}] ({action})").format_version

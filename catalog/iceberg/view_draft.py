@@ -1,4 +1,4 @@
-"""A view as one commit changes it; `view_updates.py` fills it, `build` makes the new document of it."""
+"""The mutable state of a view during a commit; `view_updates.py` changes it, `build` builds the new metadata."""
 
 from functools import cached_property
 from typing import Final, Literal
@@ -56,12 +56,12 @@ _LIST = msgspec.json.Decoder(list[Raw])
 
 
 def read_version(raw: wire.Json, what: str) -> ViewVersion:
-    """Read a version; BadRequest when its shape is wrong, other than SQL representations included."""
+    """Read a version. Raises BadRequest if it is malformed or has representations other than SQL."""
     return wire.parse(_VERSION, raw, what)
 
 
 class ViewDraft:
-    """The mutable state of one commit to a view. `changed` tells whether any update had an effect."""
+    """The state of a view during one commit. `changed`: an update had an effect."""
 
     def __init__(self, members: Members, *, now_ms: int, is_new: bool = False) -> None:
         self.members = dict(members)
@@ -106,7 +106,7 @@ class ViewDraft:
         return {each.version_id: each for each in found}
 
     def build(self) -> Members:
-        """The members of the new document, old versions expired (InvalidArgument for what the whole may not be)."""
+        """The members of the new metadata, without expired versions. Raises InvalidArgument if it breaks a rule."""
         current = self.versions[self.long("current-version-id")]
         self._check_dialects(current)
         history = _LIST.decode(self.members["version-log"])
@@ -135,7 +135,7 @@ class ViewDraft:
         return is_true(self.properties.get(name))
 
     def _kept_versions(self) -> set[int]:
-        """The current version and the newest others, as many as the history may hold, never less than were added."""
+        """The current version and the newest others, as many as the history may have, but at least those just added."""
         text = self.properties.get(HISTORY_SIZE, str(_HISTORY_SIZE_DEFAULT))
         size = whole_number(text) or 0
         if size < 1:
@@ -147,7 +147,7 @@ class ViewDraft:
 
 
 def _without_gaps(history: list[Raw], kept: set[int]) -> list[Raw]:
-    """The log without what comes before a version that is gone, for a gap would lie about the time between."""
+    """The log without the entries before a removed version, because a gap would be wrong about the time between."""
     found: list[Raw] = []
     for raw in history:
         if _ENTRY.decode(raw).version_id in kept:

@@ -1,4 +1,4 @@
-"""Reads the updates of a view commit and applies them to a draft, in their order (spec schema ViewUpdate)."""
+"""Reads the updates of a view commit and applies them to a draft in order (spec schema ViewUpdate)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -25,7 +25,7 @@ class SetCurrentViewVersion(Wire):
 
 
 def assign_uuid(draft: ViewDraft, update: table_updates.AssignUuid) -> None:
-    """A view keeps its uuid: only its own may be assigned again."""
+    """A view's uuid never changes: only the same one may be assigned again."""
     if update.uuid != draft.text("view-uuid"):
         raise InvalidArgument(f"Cannot reassign uuid: it is {draft.text('view-uuid')}")
 
@@ -52,7 +52,7 @@ def set_properties(draft: ViewDraft, update: table_updates.SetProperties) -> Non
 
 
 def remove_properties(draft: ViewDraft, update: table_updates.RemoveProperties) -> None:
-    """Remove properties; those that the view does not have are ignored."""
+    """Remove properties; missing ones are ignored."""
     if found := table_updates.property_removals(update):
         for name in found:
             draft.properties.pop(name, None)
@@ -60,12 +60,12 @@ def remove_properties(draft: ViewDraft, update: table_updates.RemoveProperties) 
 
 
 def add_schema(draft: ViewDraft, update: AddSchema) -> None:
-    """Add a schema under the next free id; one that the view has already is not added again."""
+    """Add a schema with the next free id, unless the view has an equal one."""
     add_schema_document(draft, update.schema)
 
 
 def add_schema_document(draft: ViewDraft, raw: Raw) -> int:
-    """Add a schema and return the id that it has now."""
+    """Add a schema; returns its id."""
     schema = schemas.read(raw, "schema")
     schemas.check_size(schema)
     next_id = 0
@@ -81,7 +81,7 @@ def add_schema_document(draft: ViewDraft, raw: Raw) -> int:
 
 
 def add_view_version(draft: ViewDraft, update: AddViewVersion) -> None:
-    """Add a version under the next free id; one that says the same as another is not added again.
+    """Add a version with the next free id, unless the view has an equal one.
 
     Its schema id may be -1: the schema that this commit added last.
     """
@@ -117,7 +117,7 @@ def _same_or_next_id(draft: ViewDraft, version: ViewVersion) -> int:
 
 
 def _says_the_same(one: ViewVersion, other: ViewVersion) -> bool:
-    """Whether two versions would behave the same; their ids and times do not count."""
+    """Whether two versions are equal except for ids and times."""
     return (
         one.schema_id == other.schema_id
         and one.summary == other.summary
@@ -137,7 +137,7 @@ def _check_one_query_per_dialect(version: ViewVersion) -> None:
 
 
 def set_current_view_version(draft: ViewDraft, update: SetCurrentViewVersion) -> None:
-    """Make a version the current one and log it; -1 is the one that this commit added last."""
+    """Make a version the current one and log it; -1 stands for the last version that this commit added."""
     version_id = update.view_version_id
     if version_id == LAST_ADDED:
         if draft.last_added_version is None:
@@ -176,7 +176,7 @@ APPLY: Final[dict[str, Apply]] = {
 
 
 def apply_all(draft: ViewDraft, updates_: Sequence[Json]) -> None:
-    """Apply updates in order; errors as those of table updates."""
+    """Apply updates in order; raises the same errors as for tables."""
     for position, (action, raw) in enumerate(updates.named(updates_, list(APPLY))):
         try:
             APPLY[action](draft, raw)

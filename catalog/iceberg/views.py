@@ -1,6 +1,6 @@
-"""View metadata: the immutable document, creating one, and committing changes to one.
+"""View metadata: an immutable class, creation, and commits.
 
-The catalog's services call this module and no other of the engine for views.
+For views, the catalog's services call only this module of the engine.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ _DOCUMENT = wire.decoder(ViewDocument)
 
 
 class ViewMetadata:
-    """One version of a view's metadata (spec "View Metadata"), immutable; members are decoded when asked for."""
+    """One immutable version of a view's metadata (spec "View Metadata"); members are decoded when they are used."""
 
     __slots__ = ("_members",)
 
@@ -71,16 +71,16 @@ class ViewMetadata:
 
     @classmethod
     def decode(cls, raw: bytes) -> "ViewMetadata":
-        """Open a document that this engine wrote: one scan, no checks."""
+        """Open metadata that this engine wrote: scans it once, without checks."""
         return cls(_MEMBERS.decode(raw))
 
     @classmethod
     def read_file(cls, raw: bytes) -> "ViewMetadata":
-        """Open a metadata file that others wrote, gzip or plain; ValidationFailed says what is wrong with it."""
+        """Open a metadata file of another writer, gzip or plain. Raises ValidationFailed, which says what is wrong."""
         return cls(open_file(raw, _checked, "view"))
 
     def encode(self) -> bytes:
-        """The document as JSON; members that no commit touched are byte for byte what they were."""
+        """The metadata as JSON; members that no commit changed are exactly as they were written."""
         return wire.compact(self._members)
 
     @property
@@ -89,7 +89,7 @@ class ViewMetadata:
 
     @property
     def location(self) -> str:
-        """The view's base location, without a slash at its end."""
+        """The view's base location, without a trailing slash."""
         return _TEXT.decode(self._members["location"])
 
     @property
@@ -102,12 +102,12 @@ class ViewMetadata:
         return _TEXTS.decode(self._members["properties"])
 
     def open(self, *, now_ms: int) -> ViewDraft:
-        """A draft to change this document by."""
+        """A draft for changing this metadata."""
         return ViewDraft(self._members, now_ms=now_ms)
 
 
 def create(request: bytes, *, uuid: str, location: str, now_ms: int) -> ViewMetadata:
-    """Make the first document of the view that the body of a createView asks for.
+    """Build the first metadata of a view from the body of a createView request.
 
     Its version gets the id 1 and the schema the id 0, whatever the request says. `now_ms` is in milliseconds
     since 1970. BadRequest and InvalidArgument as the request errs.
@@ -141,7 +141,7 @@ def commit(
     *,
     now_ms: int,
 ) -> ViewMetadata:
-    """Check requirements, then apply updates; `base` itself comes back when they change nothing.
+    """Check requirements, then apply updates; returns `base` itself if they change nothing.
 
     Errors: CommitFailed for a requirement, BadRequest for shape, InvalidArgument and ValidationFailed for rules.
     """

@@ -1,4 +1,4 @@
-"""Reads JSON that others wrote: exact numbers, bounded depth, errors that name the member.
+"""Reads JSON of other writers: exact numbers, limited depth, errors that name the member.
 
 Everything that parses a request, a foreign metadata file or a stored document goes through here.
 """
@@ -16,18 +16,18 @@ from lakewarden.errors import BadRequest
 T = TypeVar("T")
 
 Json: TypeAlias = bytes | Raw
-"""One JSON value as it was written."""
+"""A JSON value exactly as it was written."""
 Members: TypeAlias = dict[str, Raw]
-"""The members of a JSON object, each as it was written: what nobody opens survives exactly."""
+"""The members of a JSON object, each exactly as it was written: members that are not decoded stay unchanged."""
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 MAX_DEPTH: Final = 100
-"""Levels of arrays and objects in a value; a struct within a struct takes three."""
+"""Most levels of arrays and objects in a value; a struct in a struct takes three."""
 NULL: Final = Raw(b"null")
 
-# an unclosed string is taken to the end, so that hostile text is scanned once
+# an unclosed string matches up to the end, so malicious text is scanned only once
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS: Final = {each: 1 if each in b"[{" else -1 for each in b"[]{}"}
@@ -38,16 +38,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Wire(msgspec.Struct, rename="kebab"):
-    """Base of the typed views on a JSON object: kebab-case members, others are ignored."""
+    """The base class of typed JSON objects: members in kebab case; unknown members are ignored."""
 
 
 def decoder(shape: Callable[..., T]) -> msgspec.json.Decoder[T]:
-    """Build a decoder for one wire type; do it once, at import."""
+    """Build a decoder for a wire type; to be called once, at import."""
     return msgspec.json.Decoder(shape)
 
 
 def parse(decoder: msgspec.json.Decoder[T], raw: Json, what: str) -> T:
-    """Decode `raw`; `what` names it for the caller, who gets a BadRequest for anything that does not fit."""
+    """Decode `raw`, which messages call `what`. Raises BadRequest if it does not match the type."""
     try:
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
@@ -59,37 +59,37 @@ def parse(decoder: msgspec.json.Decoder[T], raw: Json, what: str) -> T:
 
 
 def members(raw: Json, what: str) -> Members:
-    """Open a JSON object one level deep."""
+    """Decode a JSON object by one level; its values stay raw."""
     return parse(_MEMBERS, raw, what)
 
 
 def items(raw: Json, what: str) -> list[Raw]:
-    """Open a JSON array one level deep."""
+    """Decode a JSON array by one level; its values stay raw."""
     return parse(_LIST, raw, what)
 
 
 def value(raw: Json, what: str) -> Any:  # noqa: ANN401 - any JSON value is what it reads
-    """Decode a whole value into plain Python."""
+    """Decode a value completely into Python objects."""
     return parse(_ANY, raw, what)
 
 
 def is_null(raw: Json) -> bool:
-    """Tell whether a member is absent (its default is `NULL`) or null."""
+    """Whether a member is null or absent (its default is `NULL`)."""
     return raw is NULL or bytes(raw) == b"null"
 
 
 def dump(data: object) -> Raw:
-    """Write plain data, wire types and what was kept raw as one JSON value."""
+    """Encode Python data, wire types and raw values as JSON."""
     return Raw(_encode(data))
 
 
 def compact(data: object) -> bytes:
-    """Write like `dump`, as the bytes themselves."""
+    """Like `dump`, but returns bytes."""
     return _encode(data)
 
 
 def check_text(raw: Json, what: str) -> None:
-    """Refuse what a later reader could choke on: bytes that are not UTF-8, bottomless nesting."""
+    """Raises BadRequest for JSON that could break a later reader: invalid UTF-8, or too many levels."""
     text = bytes(raw)
     try:
         text.decode()

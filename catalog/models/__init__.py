@@ -1,4 +1,4 @@
-"""Namespaces, and the tables and views in them."""
+"""The models of the catalog: namespaces, tables and views."""
 
 from catalog.models.deletion import Deletion
 from catalog.models.metrics import MetricsReport

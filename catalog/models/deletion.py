@@ -1,4 +1,4 @@
-"""What one request dropped and is still there: restored as one, or removed for good when its time has come."""
+"""A soft deletion: everything that one request dropped, which can be restored until it expires."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -7,10 +7,10 @@ from tenants.models import Warehouse
 
 
 class Deletion(models.Model):
-    """Its rows (namespaces, tables, views) carry its id; it goes with the last of them, or when they are restored.
+    """Its rows (namespaces, tables, views) refer to it; it is deleted with the last of them, or when they are restored.
 
-    `object_type`, `object_id` and `path` are of the object that the request named: all else lay in it. It can be
-    restored until `begun_at` is set, which is committed before the first row is removed.
+    `object_type`, `object_id` and `path` are those of the object that the request named; everything else was inside it.
+    It can be restored until `begun_at` is set, which is committed before the first row is removed.
     """
 
     id = models.UUIDField(primary_key=True)

@@ -1,4 +1,4 @@
-"""Scan and commit reports that engines send about a table."""
+"""Scan and commit reports of engines."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""A namespace: a path of names below a warehouse."""
+"""Namespaces: a path of names in a warehouse."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from tenants.models import Warehouse
 from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
 
 KEY_SEPARATOR = "\x1f"
-MAX_PATH_BYTES = 2000  # of the path's key, which the database must be able to index
+MAX_PATH_BYTES = 2000  # longest path key: PostgreSQL cannot index longer values
 
 
 def can_be(path: Sequence[str]) -> bool:
@@ -33,12 +33,12 @@ def can_be(path: Sequence[str]) -> bool:
 
 
 def path_key(path: Sequence[str]) -> str:
-    """What equal paths have in common, whatever their case."""
+    """The key of a path: equal for paths that differ only in case or in Unicode composition."""
     return KEY_SEPARATOR.join(match_key(name) for name in path)
 
 
 class ListedNamespace(NamedTuple):
-    """What lists tell of a namespace."""
+    """A namespace in a list."""
 
     path: list[str]
     id: UUID
@@ -47,11 +47,13 @@ class ListedNamespace(NamedTuple):
 
 class NamespaceQuerySet(models.QuerySet["Namespace"]):
     def placed(self) -> "NamespaceQuerySet":
-        """Rows for a decision: with warehouse and project, and without the properties, which may be large."""
+        """Rows for authorization: with warehouse and project, but without the properties, which may be large."""
         return self.select_related("warehouse__project").defer("properties")
 
     def find(self, warehouse_id: UUID, path: Sequence[str]) -> "Namespace | None":
-        """The live namespace of a path, with its warehouse and project."""
+        """The namespace with this path that is not dropped, with its warehouse and project;
+        None if it does not exist.
+        """
         if not can_be(path):
             return None
         rows = fetch(_FIND, [warehouse_id, path_key(path)])
@@ -66,9 +68,9 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         limit: int,
         shown_to: Sequence[PrincipalId] | None,
     ) -> list[tuple[ListedNamespace, str]]:
-        """The live direct children behind the name key `after`, in the order of their keys, each with its key.
+        """Direct children that are not dropped, with name keys greater than `after`, sorted by key, each with its key.
 
-        `shown_to`: only those with a right of one of them on or in it; None: all.
+        `shown_to`: only those on which, or inside which, one of these principals has a grant; None: all.
         """
         page = {"warehouse": warehouse_id, "parent": parent_id, "after": after, "limit": limit}
         below = _TOP if parent_id is None else _CHILDREN
@@ -82,7 +84,10 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
     def of_all_levels(
         self, warehouse_id: UUID, *, after: str, limit: int | None, shown_to: Sequence[PrincipalId] | None
     ) -> list[tuple[list[str], str]]:
-        """Paths and keys of the live ones behind the key `after`, each parent before its children; as in `listed`."""
+        """Paths and keys of all namespaces in the warehouse that are not dropped, with keys greater than `after`.
+
+        Parents come before their children. `shown_to` as in `listed`.
+        """
         page = {"warehouse": warehouse_id, "after": after, "limit": limit}
         if shown_to is None:
             return [(path, key) for path, key in fetch(_ALL_LEVELS.format(filter=""), page)]
@@ -117,7 +122,7 @@ class Namespace(models.Model):
 
     objects = LiveNamespaces()
     everything = NamespaceQuerySet.as_manager()
-    """With those that are dropped and can be restored."""
+    """Includes dropped namespaces that can be restored."""
 
     class Meta:
         db_table = "namespace"
@@ -142,7 +147,7 @@ class Namespace(models.Model):
         return ".".join(self.path)
 
     def refresh_from_db(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 Django's signature
-        """Also called for properties that were left out of the row (`Shape`); NoSuchNamespace when it is gone."""
+        """Also called to load properties that were not selected (`Shape`). Raises NoSuchNamespace if it was removed."""
         try:
             super().refresh_from_db(*arguments, **options)
         except Namespace.DoesNotExist as error:
@@ -153,7 +158,7 @@ NAMESPACE = Shape(Namespace, "n", narrow="properties")
 
 
 def namespace_of(values: Sequence[Any]) -> Namespace:
-    """The namespace of the values of COLUMNS."""
+    """Build a namespace from a row of COLUMNS."""
     found = NAMESPACE.instance(values[: len(NAMESPACE)])
     found.warehouse = warehouse_of(values[len(NAMESPACE) :])
     return found

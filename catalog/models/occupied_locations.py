@@ -1,8 +1,8 @@
-"""Who lies where in a warehouse: what the one check of locations asks, and the places that have no row of their own.
+"""All locations in use in a warehouse, for the check of new locations, and those that have no other row.
 
-Tables and views (dropped ones too) and namespaces have their location in their own row. `reserved_location` holds what
-lies beyond that: staged creations, places that an object lay in before, and places of what left the catalog with its
-files. The files of dropped tables that wait for their removal are found by their tasks.
+Tables and views (including dropped ones) and namespaces have their location in their own row. `reserved_location` has
+the others: staged creations, earlier locations of objects, and locations of objects that left the catalog while their
+files stayed. Files of dropped tables that wait for their removal are found by their tasks.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,20 +20,20 @@ MOST_FOUND = 100
 
 
 class Kind(StrEnum):
-    OBJECT = "object"  # a table or view, live or dropped and not removed
+    OBJECT = "object"  # a table or view, including dropped ones that can be restored
     NAMESPACE = "namespace"
     STAGED = "staged"
-    EARLIER = "earlier"  # of a table or view that has moved since
-    RELEASED = "released"  # the object has left the catalog, its files are there or wait for their removal
-    PURGE = "purge"  # files are being removed, or will be
-    WAITING = "waiting"  # as PURGE, for a grace in which it can be taken back
+    EARLIER = "earlier"  # an earlier location of a table or view
+    RELEASED = "released"  # the object was removed from the catalog, but its files may still be there
+    PURGE = "purge"  # files are being removed, or will be without further delay
+    WAITING = "waiting"  # a purge that waits for its time and can still be withdrawn
 
 
 class OccupiedLocation(NamedTuple):
-    """`owner` is the object's id (of a staged one: its uuid), `namespace` where it is or was, `by` who staged it.
+    """`owner` is the object's id (for a staged one: its uuid), `namespace` its namespace, `by` who staged it.
 
-    Of a released one, `at` is the time from which on nothing is its own, and `owners` are the principals that owned the
-    object (of a staged one: who staged it).
+    For a released location, files changed before `at` belong to the object, and `owners` are the principals who owned
+    the object (for a staged one: who staged it).
     """
 
     kind: Kind
@@ -51,7 +51,9 @@ class Released(NamedTuple):
 
 
 def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[OccupiedLocation]:
-    """What lies at, in or around `location`, except the present place of the object `but`; at most so many of each."""
+    """Everything at, in or around `location`, except the current location of the object `but`;
+    limited for each type.
+    """
     parameters = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **range_below(location)}
     return [OccupiedLocation(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, parameters)]
 
@@ -59,14 +61,17 @@ def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[
 def stage(
     warehouse_id: UUID, location: str, *, uuid: UUID, namespace_id: UUID, by: PrincipalId, lifetime_s: int, most: int
 ) -> bool | None:
-    """Reserve a place for a staged creation: False when `by` has `most` of them already, None without the namespace."""
+    """Reserve a location for a staged creation.
+
+    False if `by` has `most` of them already, None if the namespace is gone.
+    """
     parameters = {"in": warehouse_id, "location": location, "uuid": uuid, "namespace": namespace_id, "by": by}
     rows = fetch(_STAGE, {**parameters, "lifetime": lifetime_s, "most": most})
     return bool(rows[0][1]) if rows[0][0] else None
 
 
 def keep_earlier(warehouse_id: UUID, owner: UUID, namespace_id: UUID, *, before: str, now: str) -> None:
-    """The object lay at `before`, and keeps that place."""
+    """Keep the object's former location `before` reserved for it."""
     parameters = {"in": warehouse_id, "owner": owner, "namespace": namespace_id, "before": before, "now": now}
     execute(_KEEP_EARLIER, parameters)
 
@@ -85,12 +90,12 @@ def release(identifiers: Collection[UUID], *, owned_by: Collection[tuple[UUID, P
 
 
 def of_owners(warehouse_id: UUID, owners: Sequence[UUID]) -> list[str]:
-    """The places that were released by these."""
+    """The locations that these objects released."""
     return [row[0] for row in fetch(_OF_OWNERS, [warehouse_id, list(owners)])]
 
 
 def hand_over(warehouse_id: UUID, owners: Sequence[UUID], *, to: UUID, but: str) -> None:
-    """What these have released, except `but` itself and what is being removed, is an earlier place of `to` now."""
+    """Make the locations that these objects released earlier locations of `to`, except `but` and those being purged."""
     execute(_HAND_OVER, {"in": warehouse_id, "owners": list(owners), "to": to, "but": but})
 
 
@@ -99,7 +104,7 @@ def forget(warehouse_id: UUID, locations: Sequence[str]) -> None:
 
 
 def forget_purged(owner: UUID, location: str) -> None:
-    """Nothing is left at or below `location`, which `owner` had released."""
+    """Remove the reservation of `location`, which `owner` had released and where nothing is left."""
     execute(_FORGET_PURGED, {"owner": owner, "at": location, **range_below(location)})
 
 
@@ -109,24 +114,24 @@ class Expired(NamedTuple):
 
 
 def expired(*, limit: int) -> list[Expired]:
-    """Staged creations whose time has passed, the oldest first."""
+    """Expired staged creations, oldest first."""
     return [Expired(*row) for row in fetch(_EXPIRED, [limit])]
 
 
 def end_staged(warehouse_id: UUID, location: str, *, is_empty: bool) -> None:
-    """End a staged creation whose time has passed; one with files counts as released."""
+    """Remove an expired staged creation; if it has files, its location becomes a released one."""
     execute(_END_EMPTY if is_empty else _END_WITH_FILES, [warehouse_id, location])
 
 
 def foreign_to_purge(location: str, owner: UUID | None) -> str | None:
-    """What a purge of `location` would destroy that is not `owner`'s, in words; None: nothing."""
+    """What a purge of `location` would destroy that does not belong to `owner`, in words; None: nothing."""
     parameters = {"owner": owner, "at": location, "around": around(location), **range_below(location)}
     rows = fetch(_FOREIGN, parameters)
     return f"the {rows[0][0]} at {rows[0][1]}" if rows else None
 
 
 _BELOW = "location ~>=~ %(from)s and location ~<~ %(to)s"
-# a staged creation ends with its time, or with its namespace: its files may be there
+# expired staged creations, and those without namespace, are included: their files may exist
 _RESERVED = """
     select case when r.kind = 'staged' and (r.expires_at <= now()
             or not exists (select 1 from namespace n where n.id = r.namespace_id)) then 'released' else r.kind end,
@@ -149,7 +154,7 @@ _PURGED = f"""
         null::uuid, null::uuid, purge.location, '', null::timestamptz, '{{}}'::text[]
     from ({waiting_purges.PLACES}) purge
 """  # noqa: S608 text of our own
-# two selects of each, as each has an index of its own: an `or` of both reads the whole warehouse
+# two selects for each type, so each uses its own index: with `or`, PostgreSQL reads the whole warehouse
 _OVERLAPPING = f"""
     ({_OBJECTS} and location = any(%(at)s)) union all ({_OBJECTS} and {_BELOW} limit %(most)s)
     union all
@@ -239,7 +244,7 @@ _FORGET_PURGED = """
     delete from reserved_location where owner_id = %(owner)s and kind = 'released'
         and (location = %(at)s or (location ~>=~ %(from)s and location ~<~ %(to)s))
 """
-# warehouses do not overlap: at most one is around the place
+# `limit 1` is enough: warehouses do not overlap, so at most one contains the location
 _FOREIGN = f"""
     with w as (select id from warehouse where location = any(%(around)s))
     (select 'location of the ' || t.kind, t.location from w join tabular t on t.warehouse_id = w.id

@@ -1,4 +1,4 @@
-"""How many tables and views a warehouse held, hour by hour."""
+"""The number of tables and views in a warehouse by hour."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Tables and views: they share names, locations and the pointer to their newest metadata file."""
+"""Tables and views: one model, because they share names, locations and the pointer to the current metadata file."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from lakewarden.prepared_statements import Shape, execute, fetch
 from tenants.models import Warehouse
 
 LARGE = 2 * 1024 * 1024
-"""Bytes of a document, not packed: a longer one is fetched on its own."""
+"""Uncompressed bytes of a document: a longer one is fetched by a query of its own."""
 
 
 class ListedTabular(NamedTuple):
-    """What lists tell of a table or view."""
+    """A table or view in a list."""
 
     name: str
     id: UUID
@@ -30,13 +30,13 @@ class ListedTabular(NamedTuple):
 
 class TabularQuerySet(models.QuerySet["Tabular"]):
     def placed(self) -> "TabularQuerySet":
-        """Rows for a decision: with namespace, warehouse and project, and without what may be large."""
+        """Rows for authorization: with namespace, warehouse and project, but without large columns."""
         return self.select_related("namespace__warehouse__project").defer("namespace__properties")
 
     def find(self, warehouse_id: UUID, path: Sequence[str], name: str) -> "Tabular | None":
-        """The live table or view of a name, with its namespace, warehouse and project."""
+        """The table or view with this name that is not dropped, with its namespace, warehouse and project, or None."""
         if not can_be(path) or "\x00" in name or len(name) > 4 * MAX_NAME_LENGTH:
-            return None  # the database holds no such text
+            return None  # PostgreSQL cannot store NUL, so the name cannot exist
         rows = fetch(_FIND, [warehouse_id, path_key(path), match_key(name)])
         if not rows:
             return None
@@ -47,9 +47,9 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
     def listed(
         self, namespace_id: UUID, kind: str, *, after: str, limit: int, shown_to: Sequence[PrincipalId] | None
     ) -> list[tuple[ListedTabular, str]]:
-        """The live ones behind the name key `after`, in the order of their keys, each with its key.
+        """Those that are not dropped, with name keys greater than `after`, sorted by key, each with its key.
 
-        `shown_to`: only those that one of them has a right on; None: all.
+        `shown_to`: only those on which one of these principals has a grant; None: all.
         """
         page = {"namespace": namespace_id, "kind": kind, "after": after, "limit": limit}
         if shown_to is None:
@@ -64,9 +64,10 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return [(ListedTabular(*values), key) for *values, key in rows]
 
     def with_document(self, identifier: UUID, *, ask: Callable[[int], None]) -> "tuple[Tabular, Document] | None":
-        """A live one and its document, both of one version.
+        """One that is not dropped, and its document, both of the same version.
 
-        `ask` is told the document's length; of a large one before it is fetched, by a second query, and may raise.
+        `ask` is called with the document's length and may raise. A large document is fetched by a second query, after
+        that.
         """
         rows = fetch(_WITH_DOCUMENT, [LARGE, identifier])
         if rows:
@@ -80,18 +81,20 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return TABULAR.instance(values), Document(content, crc, length)
 
     def move(self, before: "Tabular", after: "Tabular", document: Document) -> bool:
-        """Make `after` the state of the row and its document, if `before` still is; part of a transaction."""
+        """Compare and swap: store `after` in the row and its document if the row is still
+        `before`; in a transaction.
+        """
         parameters = [after.uuid, after.location, after.metadata_location, before.id, before.version]
         stored = [document.content, document.crc, document.length]
         return bool(fetch(_MOVE, [*parameters, *stored]))
 
     def kind_of(self, namespace_id: UUID, name_key: str) -> str | None:
-        """Whether a table or a view has the name; None when it is free."""
+        """Whether a table or a view has the name; None if it is free."""
         rows = fetch(_KIND, [namespace_id, name_key])
         return str(rows[0][0]) if rows else None
 
     def add(self, tabular: "Tabular", document: Document) -> None:
-        """Insert the row and its document, as version 1. IntegrityError when the name or the location is taken."""
+        """Insert the row and its document as version 1. Raises IntegrityError if the name or the location is taken."""
         row = [tabular.id, tabular.warehouse_id, tabular.namespace_id, tabular.kind, tabular.name, tabular.name_key]
         place = [tabular.uuid, tabular.location, tabular.metadata_location]
         execute(_ADD, [*row, *place, document.content, document.crc, document.length])
@@ -128,7 +131,7 @@ class Tabular(models.Model):
 
     objects = LiveTabulars()
     everything = TabularQuerySet.as_manager()
-    """With those that are dropped and can be restored."""
+    """Includes dropped tables and views that can be restored."""
 
     class Meta:
         db_table = "tabular"
@@ -165,7 +168,7 @@ class Tabular(models.Model):
 
 
 class TabularDocument(models.Model):
-    """The newest metadata as it is sent: see catalog.documents for the form of `content`."""
+    """The current metadata as it is sent to clients; see catalog.documents for the format of `content`."""
 
     tabular = models.OneToOneField(Tabular, on_delete=models.CASCADE, primary_key=True)
     version = models.BigIntegerField()

@@ -1,1 +1,3 @@
-"""The OpenAPI document of the catalog API, made from its routes and wire types; served, and kept in docs/reference."""
+"""Generates the OpenAPI document of the catalog API from routes and wire types; served, and
+stored in docs/reference.
+"""

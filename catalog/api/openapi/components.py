@@ -1,4 +1,4 @@
-"""Makes the schemas of the OpenAPI document from the wire types (JSON Schema 2020-12)."""
+"""Generates the schemas of the OpenAPI document from the wire types (JSON Schema 2020-12)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ _MAX_INT: Final = 2**31 - 1
 
 
 def components() -> dict[str, Any]:
-    """The document's components. Raises IncompleteDocument for what the tables of `schema_types` do not say."""
+    """The document's components. Raises IncompleteDocument for types that are missing in `schema_types`."""
     _ensure_complete()
     made = {name: _struct(name, kind) for kind, name in schema_types.NAMES.items()}
     made |= {name: _struct(name, *kinds) for name, kinds in schema_types.READ_TWICE.items()}
@@ -31,7 +31,9 @@ def components() -> dict[str, Any]:
 
 
 def _ensure_complete() -> None:
-    """Each update and requirement of the engine is in the tables, and the other way round."""
+    """Raises IncompleteDocument unless the tables contain exactly the updates and requirements
+    that the server knows.
+    """
     pairs: tuple[tuple[str, Iterable[str], Iterable[str]], ...] = (
         ("table update", updates.APPLY, schema_types.TABLE_UPDATES),
         ("view update", view_updates.APPLY, schema_types.VIEW_UPDATES),
@@ -43,7 +45,7 @@ def _ensure_complete() -> None:
 
 
 def _union(name: str, tag: str, ending: str, kinds: Mapping[str, type]) -> dict[str, Schema]:
-    """One component for each of `kinds`, type_info apart by `tag`, and their union."""
+    """One component for each of `kinds`, distinguished by the member `tag`, and their union."""
     made: dict[str, Schema] = {}
     mapping = {}
     for value, kind in kinds.items():
@@ -57,7 +59,7 @@ def _union(name: str, tag: str, ending: str, kinds: Mapping[str, type]) -> dict[
 
 
 def _struct(name: str, *kinds: type) -> Schema:
-    """What the members of these structs are to clients; `name` is the component's, or the action's."""
+    """The schema of an object with the members of these structs; `name` is the component's or the action's."""
     type_infos = [inspect.type_info(kind) for kind in kinds]
     members: dict[str, Schema] = dict(schema_types.MORE.get(name, {}))
     required = [*schema_types.REQUIRED.get(name, ())]
@@ -94,7 +96,7 @@ def _member(name: str, field: inspect.Field) -> Schema:
 
 
 def _type(type_info: inspect.Type, held: str | None, *, is_nullable: bool = False) -> Schema:
-    """The schema of a type; what is kept raw is the component `held`. KeyError for what the tables do not say."""
+    """The schema of a type; a raw member has the component `held`. Raises KeyError if a type is not in the tables."""
     match type_info:
         case inspect.RawType() if held is not None:
             return {"$ref": _REFERENCE + held}
@@ -127,7 +129,7 @@ _PLAIN: Final[dict[type[inspect.Type], Schema]] = {
 
 
 def _choice(type_info: inspect.UnionType, held: str | None, *, is_nullable: bool) -> Schema:
-    """The types of a union. A member that can be None is one that can be left out, unless null says something."""
+    """The schema of a union. None means that the member may be omitted; null is only allowed if `is_nullable`."""
     kinds = [_type(each, held) for each in type_info.types if not isinstance(each, inspect.NoneType)]
     if not is_nullable:
         return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}

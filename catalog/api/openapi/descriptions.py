@@ -1,4 +1,4 @@
-"""What components of the OpenAPI document and their members mean, told for those who call the API."""
+"""Descriptions of components and members in the OpenAPI document, for API users."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ MEMBERS: Final = {
     ("CreateView", "location"): "The location of the view's metadata files; chosen by the server if omitted.",
     ("ErrorModel", "code"): "The HTTP status.",
     ("ErrorModel", "message"): "A description of the error, for people.",
-    ("ErrorModel", "type"): "The kind of error, for programs.",
+    ("ErrorModel", "type"): "The type of the error, for programs, such as `NoSuchTableException`.",
     ("IdentifierList", "next-page-token"): "The token of the next page; null on the last page.",
     ("IdentifierList", "protection-status"): "Whether each entry is protected; with `returnProtectionStatus=true`.",
     ("IdentifierList", "table-uuids"): "The id of each entry; with `returnUuids=true`.",

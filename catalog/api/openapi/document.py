@@ -1,4 +1,4 @@
-"""Puts the OpenAPI document together: each route of `catalog.api.urls`, told by `operations`, over `components`."""
+"""Builds the OpenAPI document from the routes of `catalog.api.urls`, their `operations` and `components`."""
 
 from functools import cache
 from typing import Any
@@ -32,8 +32,8 @@ _TAGS = {
 
 @cache
 def document() -> Document:
-    """The whole document. Raises IncompleteDocument when a route is not described, or a description has no route."""
-    from catalog.api.urls import CAPABILITIES, ROUTES  # noqa: PLC0415 this document's own route is among them
+    """The whole document. Raises IncompleteDocument if a route has no description, or a description no route."""
+    from catalog.api.urls import CAPABILITIES, ROUTES  # noqa: PLC0415 it imports this module for its route
 
     served = [*ADMISSION, *CAPABILITIES]
     repeatable = {route.template for route in ROUTES if issubclass(route.endpoint, RepeatableEndpoint)}

@@ -1,4 +1,4 @@
-"""What the catalog API's operations do, told for those who call them."""
+"""Descriptions of the catalog API's operations, for API users."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ _FORM = "application/x-www-form-urlencoded"
 CONFIG: Final = "GET /v1/config"
 TOKENS: Final = "POST /v1/oauth/tokens"
 ADMISSION: Final = (CONFIG, TOKENS)
-"""Operations that are served, but not listed among the capabilities of a warehouse."""
+"""Operations that do not belong to a warehouse, so `endpoints` in its config does not list them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer to a request that was not refused; `body` names a component."""
+    """A response to a request that was not refused; `body` names a component."""
 
     status: int
     description: str
@@ -23,7 +23,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """`body` names a component; `refusals` are those that have a reason of their own, by status."""
+    """`body` names a component; `refusals` describe statuses that have a specific reason."""
 
     id: str
     tag: str
@@ -339,4 +339,4 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **_TABLES,
     **_VIEWS,
 }
-"""By capability, as the config answer names them: method and path template."""
+"""Operations by capability: method and path template, as in `endpoints` of the config."""

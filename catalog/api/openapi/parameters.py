@@ -1,4 +1,4 @@
-"""The parameters of the catalog API, as its OpenAPI document has them."""
+"""The parameters of the catalog API in its OpenAPI document."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ def _in_header(name: str, schema: dict[str, Any], description: str) -> dict[str,
 
 
 PATH_PARAMETERS: Final = {
-    "prefix": _in_path("prefix", "The `prefix` of the config answer: the warehouse's id."),
+    "prefix": _in_path("prefix", "The `prefix` in the configuration (`GET /v1/config`): the warehouse's id."),
     "namespace": _in_path("namespace", "The namespace; its levels are separated by `%1F`."),
     "table": _in_path("table", "The table's name."),
     "view": _in_path("view", "The view's name."),

@@ -1,4 +1,4 @@
-"""The wire types of the catalog API under the names of its OpenAPI document, and what types alone do not say."""
+"""The wire types of the catalog API by their names in the OpenAPI document, and details that types cannot express."""
 
 from typing import Any, Final, Literal
 
@@ -129,13 +129,13 @@ NAMES: Final[dict[type, str]] = {
     view_draft.ViewVersion: "ViewVersion",
     view_draft.SqlRepresentation: "SqlRepresentation",
 }
-"""Components by the type that they are made from."""
+"""The name of the component for each type."""
 
 READ_TWICE: Final[dict[str, tuple[type, type]]] = {
     "CreateTable": (tables.CreateTable, table_creation.CreateTable),
     "CreateView": (view_services.CreateView, views.CreateView),
 }
-"""Bodies of which the catalog reads one part and the engine another."""
+"""Bodies that are decoded twice: some members by the catalog's services, the others by the metadata engine."""
 
 TABLE_UPDATES: Final[dict[str, type[wire.Wire]]] = {
     "assign-uuid": table_updates.AssignUuid,
@@ -212,7 +212,7 @@ RAW: Final[dict[str, dict[str, str]]] = {
     "add-encryption-key": {"encryption-key": "EncryptedKey"},
     "add-view-version": {"view-version": "ViewVersion"},
 }
-"""What members hold that the server keeps as they were written, by component or by action."""
+"""The components of raw members, which are stored as the client wrote them; by component or action."""
 
 MORE: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "CommitTable": {"identifier": {"$ref": "#/components/schemas/Identifier"}},
@@ -220,7 +220,7 @@ MORE: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "add-schema": {"last-column-id": {"type": "integer", "format": "int32", "deprecated": True}},
     "set-statistics": {"snapshot-id": {"type": "integer", "format": "int64", "deprecated": True}},
 }
-"""Members that clients send and the server does not read."""
+"""Members that clients send and the server ignores."""
 
 UNIQUE: Final = {
     ("ChangedProperties", "updated"),
@@ -228,7 +228,7 @@ UNIQUE: Final = {
     ("NamespaceList", "namespaces"),
     ("UpdateProperties", "removals"),
 }
-"""Lists whose entries differ."""
+"""Lists without duplicates."""
 
 NULLABLE: Final = {
     ("NamespaceList", "next-page-token"),
@@ -236,7 +236,7 @@ NULLABLE: Final = {
     ("TableMetadata", "current-snapshot-id"),
     ("assert-ref-snapshot-id", "snapshot-id"),
 }
-"""Members in which null says something; elsewhere a member is left out instead."""
+"""Members in which null has a meaning; other members are omitted instead."""
 
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "CreateView": ("properties",),
@@ -252,10 +252,10 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     ),
     "ViewMetadata": ("properties",),
 }
-"""Members that the server can do without when it reads, and always writes; or that clients should always send."""
+"""Members that are optional for the server's decoder but that it always writes, or that clients must send."""
 
 HIDDEN: Final = {("set-properties", "updated"), ("remove-properties", "removed")}
-"""Members that the server reads for the sake of old clients."""
+"""Members that the server only accepts for old clients."""
 
 _DEFAULT = {"anyOf": [{"type": "boolean"}, {"type": "number"}, {"type": "string"}]}
 _KIND_OF_REF = {"type": "string", "enum": ["branch", "tag"]}
@@ -274,4 +274,4 @@ EXACT: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "additionalProperties": {"type": "string"},
     },
 }
-"""Members that are narrower than their type."""
+"""Members whose schema is narrower than their type."""
