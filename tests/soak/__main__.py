@@ -22,6 +22,7 @@ examples:
   make soak                                                  a few minutes
   make soak ARGS="--operations 100000 --faults 500"          about an hour on two cores
   make soak ARGS="--hours 8 --seed 7"                        over night, with other faults
+  make soak ARGS="--processes 2 --committers 24 --commits 100000 --faults 100"   two processes a server, mostly commits
   make soak ARGS="--only kill-worker --only cut-sessions"    some kinds alone
 
 The report is printed, and written as text and JSON to --report. The exit code is 1 if anything was lost, doubled or
@@ -35,10 +36,17 @@ def _options() -> tuple[Options, Path]:
     )
     usual = Options()
     parser.add_argument("--operations", type=int, default=usual.operations, help="check at least so many (%(default)s)")
+    parser.add_argument(
+        "--commits", type=int, default=usual.commits, help="acknowledge at least so many to shared tables (%(default)s)"
+    )
     parser.add_argument("--faults", type=int, default=usual.faults, help="make at least so many (%(default)s)")
     parser.add_argument("--hours", type=float, default=usual.hours, help="go on at least so long (%(default)s)")
     parser.add_argument("--seed", type=int, default=usual.seed, help="order of faults and operations (%(default)s)")
     parser.add_argument("--workers", type=int, default=usual.workers, help="how many workers run (%(default)s)")
+    parser.add_argument("--processes", type=int, default=usual.processes, help="of each server (%(default)s)")
+    parser.add_argument(
+        "--committers", type=int, default=usual.committers, help="clients that commit to shared tables (%(default)s)"
+    )
     parser.add_argument(
         "--bound", type=float, default=usual.bound_s, dest="bound_s", help="longest recovery, in seconds (%(default)s)"
     )

@@ -49,6 +49,8 @@ class Book:
     exchange: Exchange = field(default_factory=lambda: Exchange(most=CONNECTIONS))
     findings: list[tuple[str, Finding]] = field(default_factory=list)
     operations: Counter[str] = field(default_factory=Counter)
+    commits: int = 0
+    """Of shared tables, acknowledged."""
     unanswered: Counter[str] = field(default_factory=Counter)
     unknown: dict[str, list[Write]] = field(default_factory=lambda: defaultdict(list))
     requests: Requests = field(default_factory=Requests)

@@ -27,6 +27,7 @@ class Clients:
 
     book: Book
     shared: SharedTables
+    committers: int = COMMITTERS
     slots: list[list[Slot]] = field(default_factory=list)
     rights: list[Right] = field(default_factory=list)
     failure: BaseException | None = None
@@ -56,7 +57,7 @@ class Clients:
         steps: list[Callable[[random.Random], Awaitable[None]]] = [
             *([self._own(each) for each in self.slots]),
             self._grant,
-            *([self.shared.commit] * COMMITTERS),
+            *([self.shared.commit] * self.committers),
             *([self._read] * READERS),
         ]
         async with asyncio.TaskGroup() as group:
@@ -116,7 +117,7 @@ async def _sent(book: Book, method: str, path: str, body: Any) -> Reply:
     return await ask(book.exchange, Call(book.ports[0], method, path, book.admin.token, body, {}))
 
 
-async def prepared(book: Book, local_root: str) -> Clients:
+async def prepared(book: Book, local_root: str, *, committers: int = COMMITTERS) -> Clients:
     """Two warehouses and all that the clients work in; nothing is broken yet."""
     for name, profile in (("hard", {"type": "hard"}), ("soft", {"type": "soft", "expiration-seconds": 60})):
         storage = {"type": "local", "base-path": f"{local_root}/{name}"}
@@ -127,10 +128,10 @@ async def prepared(book: Book, local_root: str) -> Clients:
     for person in book.people:
         await ask(book.exchange, Call(book.ports[0], "GET", "/management/v1/whoami", person.token))
     shared = SharedTables(book, hard)
-    clients = Clients(book, shared)
+    clients = Clients(book, shared, committers)
     await _done(book, "POST", hard.path("namespaces"), {"namespace": [NAMESPACE]})
     rng = random.Random(book.seed)
-    for _ in range(TABLES):
+    for _ in range(max(TABLES, committers // 3)):
         await shared.add(rng)
     for number in range(OWNERS):
         clients.slots.append([])

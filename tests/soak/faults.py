@@ -9,33 +9,56 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from standalone.errors import EmbeddedError
 from standalone.process import ManagedProcess
 from tests.servers.lakewarden_serve import LakewardenServer
 from tests.soak.freezing import freeze_lock_holder
 from tests.soak.mending import Mend, Unmended
-from tests.soak.stack import Network, Stack, Worker
+from tests.soak.stack import Network, Stack, Worker, children
 
 STOP_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`least_s` and `most_s`: how long it stays broken. `moves_worker`: whether work must be shown to go on after it."""
+    """`least_s` and `most_s`: how long it stays broken. `moves_worker`: whether work must be shown to go on after it.
+
+    `needs_processes`: each replica must have several.
+    """
 
     name: str
     cause: Callable[[Stack, random.Random], Mend]
     least_s: float = 0.0
     most_s: float = 0.5
     moves_worker: bool = False
+    needs_processes: bool = False
 
 
 def _kill_replica(stack: Stack, rng: random.Random) -> Mend:
     replica = rng.choice(stack.replicas)
-    os.kill(replica.process.pid, signal.SIGKILL)
+    for pid in stack.pids_of(replica):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return lambda: _restart(replica)
+
+
+def _kill_process(stack: Stack, rng: random.Random) -> Mend:
+    """One of those that serve: the replica replaces it by itself."""
+    for pid in _one_that_serves(stack, rng):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return lambda: None
+
+
+def _freeze_process(stack: Stack, rng: random.Random) -> Mend:
+    return _frozen(_one_that_serves(stack, rng))
+
+
+def _one_that_serves(stack: Stack, rng: random.Random) -> list[int]:
+    """None when all of a replica were killed a moment ago and are not replaced yet."""
+    found = children(rng.choice(stack.replicas).process.pid)
+    return rng.sample(found, 1) if found else []
 
 
 def _stop_replica(stack: Stack, rng: random.Random) -> Mend:
@@ -52,7 +75,7 @@ def _stop_replica(stack: Stack, rng: random.Random) -> Mend:
 
 
 def _freeze_replica(stack: Stack, rng: random.Random) -> Mend:
-    return _frozen([rng.choice(stack.replicas).process.pid])
+    return _frozen(stack.pids_of(rng.choice(stack.replicas)))
 
 
 def _kill_postgres(stack: Stack, rng: random.Random) -> Mend:
@@ -62,7 +85,7 @@ def _kill_postgres(stack: Stack, rng: random.Random) -> Mend:
 
 def _freeze_postgres(stack: Stack, rng: random.Random) -> Mend:
     main = stack.postgres.process.pid
-    return _frozen([main, *_children(main)])
+    return _frozen([main, *children(main)])
 
 
 def _cut_sessions(stack: Stack, rng: random.Random) -> Mend:
@@ -124,6 +147,8 @@ def _cut_network(stack: Stack, rng: random.Random) -> Mend:
 
 KINDS = (
     Kind("kill-replica", _kill_replica),
+    Kind("kill-process", _kill_process, needs_processes=True),
+    Kind("freeze-process", _freeze_process, 0.3, 3.0, needs_processes=True),
     Kind("stop-replica", _stop_replica),
     Kind("freeze-replica", _freeze_replica, 0.3, 3.0),
     Kind("freeze-lock-holder", freeze_lock_holder, 0.5, 1.0),
@@ -147,9 +172,12 @@ TOGETHER = (
 """Made one after the other, mended in the same order."""
 
 
-def chosen(rng: random.Random, *, small_disk: bool, only: Sequence[str] = ()) -> Iterator[tuple[Kind, ...]]:
+def chosen(
+    rng: random.Random, *, small_disk: bool, several_processes: bool = False, only: Sequence[str] = ()
+) -> Iterator[tuple[Kind, ...]]:
     """Without end: all kinds (or `only` some) in a new order, then two pairs, and again."""
     known = {each.name: each for each in KINDS if small_disk or each.name != "fill-disk"}
+    known = {name: kind for name, kind in known.items() if several_processes or not kind.needs_processes}
     known = {name: kind for name, kind in known.items() if not only or name in only}
     pairs = [pair for pair in TOGETHER if set(pair) <= set(known)]
     while True:
@@ -197,16 +225,6 @@ def _ended_cleanly(process: ManagedProcess) -> None:
         raise Unmended(f"{process.name} still ran {STOP_WITHIN_S:.0f} s after SIGTERM")
     if process.exit_code != 0:
         raise Unmended(f"{process.name} {process.ended()} after SIGTERM")
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                    found.append(int(entry.name))
-    return found
 
 
 _CUT = """

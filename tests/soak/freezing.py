@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 
 import urllib3
@@ -24,11 +25,11 @@ _COMMIT = {"requirements": [], "updates": [{"action": "set-properties", "updates
 def freeze_lock_holder(stack: Stack, rng: random.Random) -> Mend:
     """Until the other server has answered, which it must do in its time."""
     frozen = rng.randrange(2)
-    pid, over = stack.replicas[frozen].process.pid, Event()
+    pids, over = stack.pids_of(stack.replicas[frozen]), Event()
     pool = ThreadPoolExecutor(_WRITERS + _WAITERS)
     for _ in range(_WRITERS):
         pool.submit(_write_on, stack, frozen, over)
-    _freeze_holding(stack, pid)
+    _freeze_holding(stack, pids)
     over.set()
     for _ in range(_WAITERS):
         pool.submit(_ask, stack, 1 - frozen, "POST", stack.hot)
@@ -37,24 +38,30 @@ def freeze_lock_holder(stack: Stack, rng: random.Random) -> Mend:
         try:
             _others_answer(stack, 1 - frozen)
         finally:
-            os.kill(pid, signal.SIGCONT)
+            _signal(pids, signal.SIGCONT)
             pool.shutdown()
 
     return mend
 
 
-def _freeze_holding(stack: Stack, pid: int) -> None:
-    """Stop the process at a moment at which it holds the row of the hot table; after a while at any moment."""
+def _freeze_holding(stack: Stack, pids: list[int]) -> None:
+    """Stop the processes at a moment at which one holds the row of the hot table; after a while at any moment."""
     name = stack.hot.rpartition("/")[2]
     deadline = time.monotonic() + _SEEN_WITHIN_S
     with stack.database() as database:
         while True:
-            os.kill(pid, signal.SIGSTOP)
+            _signal(pids, signal.SIGSTOP)
             time.sleep(0.01)  # what it had sent before has arrived
             if time.monotonic() > deadline or not database.execute(_IS_FREE, [name]).fetchone():
                 return
-            os.kill(pid, signal.SIGCONT)
+            _signal(pids, signal.SIGCONT)
             time.sleep(0.001)
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _others_answer(stack: Stack, number: int) -> None:

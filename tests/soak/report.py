@@ -42,6 +42,7 @@ class Report:
         )
         verdict = "Nothing was lost, doubled or answered wrongly." if self.is_good else self._told()
         head = f"{self.totals['checked']} checked operations, {self.totals['times']} faults, {self.seconds / 60:.1f} minutes"
+        head += f"; {self.totals['commits']} acknowledged commits to shared tables"
         return f'{head}\n\n{table}\n\n{verdict}\nThe same again: make soak ARGS="{self.repeat}"\n'
 
     def _told(self) -> str:
@@ -65,6 +66,7 @@ def made(book: Book, *, repeat: str, seconds: float) -> Report:
     totals: dict[str, Any] = {"fault": "all", **{name: sum(row[name] for row in rows) for name in summed}}
     times = [each.recovery_s for each in book.timeline.faults if each.recovery_s is not None]
     at_work = [each.worker_s for each in book.timeline.faults if each.worker_s is not None]
+    totals["commits"] = book.commits
     totals |= {"recovery-s": _spread(times), "worker-s": _spread(at_work)}
     findings = [
         {"fault": kind, "verdict": str(each.verdict), "what": each.what, "at": each.at, "history": list(each.history)}

@@ -20,13 +20,16 @@ from tests.soak.timeline import Fault, Timeline
 
 @dataclass(frozen=True)
 class Options:
-    """It ends when all of `operations`, `faults` and `hours` are reached; `bound_s` is the longest recovery allowed."""
+    """It ends when `operations`, `commits`, `faults` and `hours` are reached; `bound_s` is the longest recovery allowed."""
 
     operations: int = 5_000
+    commits: int = 0
     faults: int = 42
     hours: float = 0.0
     seed: int = 1
     workers: int = 2
+    processes: int = 1
+    committers: int = clients.COMMITTERS
     bound_s: float = 60.0
     only: tuple[str, ...] = ()
     is_quiet: bool = False
@@ -35,17 +38,21 @@ class Options:
     def arguments(self) -> str:
         told = f"--operations {self.operations} --faults {self.faults} --seed {self.seed}"
         told += f" --hours {self.hours:g}" if self.hours else ""
+        usual = Options()
+        for name in ("commits", "processes", "committers"):
+            value = getattr(self, name)
+            told += f" --{name} {value}" if value != getattr(usual, name) else ""
         return told + "".join(f" --only {each}" for each in self.only)
 
 
 def soak(options: Options, directory: Path) -> Report:
     """Run it in `directory`, where the logs of all processes stay."""
     began = monotonic()
-    with stack.started(directory, workers=options.workers) as running:
+    with stack.started(directory, workers=options.workers, processes=options.processes) as running:
         if not running.is_small_disk:
             _tell(options, "fill-disk is left out: only root may mount the small disk that it fills")
         book = Book(running.ports, list(running.people), [], Timeline(), options.seed)
-        at_work = asyncio.run(clients.prepared(book, str(running.disk)))
+        at_work = asyncio.run(clients.prepared(book, str(running.disk), committers=options.committers))
         probe = Probe(book.ports, book.admin, book.warehouses[0])
         running.hot, running.calm = probe.kept, probe.calm
         at_work.start()
@@ -59,7 +66,8 @@ def soak(options: Options, directory: Path) -> Report:
 
 def _break(options: Options, book: Book, running: stack.Stack, probe: Probe, began: float) -> None:
     rng = random.Random(options.seed)
-    wanted = chosen(rng, small_disk=running.is_small_disk, only=options.only)
+    is_several = options.processes > 1
+    wanted = chosen(rng, small_disk=running.is_small_disk, several_processes=is_several, only=options.only)
     while not _is_enough(options, book, began):
         time.sleep(rng.uniform(1.5, 2.5))
         if len(book.timeline.faults) >= options.faults and not options.hours:
@@ -71,13 +79,13 @@ def _break(options: Options, book: Book, running: stack.Stack, probe: Probe, beg
         _look_after_processes(book, running, fault)
         fault.ended = monotonic()
         took = "not" if fault.recovery_s is None else f"in {fault.recovery_s:.1f} s"
-        told = f"{fault.number:4} {fault.kind}: recovered {took}; {book.checked} checked, {len(book.findings)} findings"
+        told = f"{fault.number:4} {fault.kind}: recovered {took}; {book.checked} checked, {book.commits} commits, {len(book.findings)} findings"
         _tell(options, told)
 
 
 def _is_enough(options: Options, book: Book, began: float) -> bool:
-    enough = book.checked >= options.operations and len(book.timeline.faults) >= options.faults
-    return enough and monotonic() - began >= options.hours * 3600
+    enough = book.checked >= options.operations and book.commits >= options.commits
+    return enough and len(book.timeline.faults) >= options.faults and monotonic() - began >= options.hours * 3600
 
 
 def _make(book: Book, running: stack.Stack, kinds: tuple[Kind, ...], rng: random.Random) -> Fault:

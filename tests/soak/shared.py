@@ -89,7 +89,10 @@ class SharedTables:
         value = f"{_SNAPSHOT}{number}" if choice < 0.7 else f"{_PROPERTY}{number}"
         body = {"requirements": [], "updates": updates(value, table.location)}
         call = Call(rng.choice(self.book.ports), "POST", table.path, self.book.admin.token, body, {})
-        await self.book.change([table.elements], value, call, rng=rng, keyed=rng.random() < 0.4, may_refuse=_CONFLICT)
+        reply = await self.book.change(
+            [table.elements], value, call, rng=rng, keyed=rng.random() < 0.4, may_refuse=_CONFLICT
+        )
+        self.book.commits += reply.outcome is Outcome.ACKNOWLEDGED
 
     async def _transaction(self, rng: random.Random, one: Shared, two: Shared) -> None:
         number = self.book.next_number()
@@ -106,9 +109,10 @@ class SharedTables:
         call = Call(rng.choice(self.book.ports), "POST", path, self.book.admin.token, {"table-changes": changes}, {})
         self.pairs.append((value, one, two))
         objects = [one.elements, two.elements]
-        await self.book.change(
+        reply = await self.book.change(
             objects, value, call, rng=rng, keyed=rng.random() < 0.4, may_refuse=_CONFLICT, changes=len(objects)
         )
+        self.book.commits += len(objects) * (reply.outcome is Outcome.ACKNOWLEDGED)
 
     async def look(self, rng: random.Random) -> None:
         """Load one of them, or ask only whether it is there."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -105,6 +105,12 @@ class Stack:
     hot: str = ""
     calm: str = ""
 
+    @staticmethod
+    def pids_of(replica: LakewardenServer) -> list[int]:
+        """The process that was started, then those that it has started itself."""
+        main = replica.process.pid
+        return [main, *children(main)]
+
     @property
     def ports(self) -> list[int]:
         return [int(each.uri.rpartition(":")[2]) for each in self.replicas]
@@ -130,8 +136,8 @@ class Stack:
 
 
 @contextmanager
-def started(directory: Path, *, workers: int, disk_mib: int = DISK_MIB) -> Iterator[Stack]:
-    """All of it, running, in `directory`; the processes end with the block."""
+def started(directory: Path, *, workers: int, processes: int = 1, disk_mib: int = DISK_MIB) -> Iterator[Stack]:
+    """All of it, running, in `directory`; the processes end with the block. `processes` are those of each replica."""
     directory.chmod(0o711)  # root's database runs as another user, who must be able to enter
     signed_in = _people(directory / "issuer")
     with (
@@ -144,7 +150,7 @@ def started(directory: Path, *, workers: int, disk_mib: int = DISK_MIB) -> Itera
         people += [signed_in_as(issuer, *each) for each in signed_in]
         ours = {
             "LAKEWARDEN__SERVER__HOST": ports.HOST,
-            "LAKEWARDEN__SERVER__PROCESSES": "1",  # the faults are those of a whole replica
+            "LAKEWARDEN__SERVER__PROCESSES": str(processes),
             "LAKEWARDEN__STORAGE__LOCAL_ROOTS": str(directory / "warehouses"),
             "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer.url,
             "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,
@@ -227,3 +233,13 @@ def _disk(place: Path, size_mib: int) -> Iterator[bool]:
         yield True
     finally:
         subprocess.run([umount, "-l", str(place)], check=True)
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                    found.append(int(entry.name))
+    return found

@@ -40,6 +40,7 @@ def test_a_soak_without_a_finding_is_good() -> None:
         "unanswered": 1,
         "applied": 0,
         "not-applied": 0,
+        "commits": 0,
         "recovery-s": None,
         "worker-s": {"p50": 1, "max": 1},
     }
