@@ -28,7 +28,7 @@ from lakewarden.hot.sessions import Row
 from lakewarden.idempotency.outcomes import IS_USED
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse
-from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
+from tenants.models.warehouse import PROJECT, WAREHOUSE, WITH_PROJECT, warehouse_of
 
 _CAPACITY: Final = 10_000
 _LIFETIME_S: Final = 600
@@ -37,7 +37,7 @@ _LIFETIME_S: Final = 600
 _NAMESPACE_VERSION: Final = "concat_ws(' ', n.xmin, w.xmin, p.xmin)"
 _WAREHOUSE_VERSION: Final = "concat_ws(' ', w.xmin, p.xmin)"
 # an inactive warehouse is not found: Django's turn, which knows how to say it
-_IN_PROJECT: Final = "and w.status = 'active' join project p on p.id = w.project_id"
+_IS_ACTIVE: Final = "w.status = 'active'"
 _USED: Final = IS_USED.format(principal="k.principal", key="k.key")
 
 
@@ -85,14 +85,15 @@ _NAMESPACES: Final = _Places(
     Coalescer(f"""
         select k.i, {_NAMESPACE_VERSION}, {COLUMNS}
         from unnest(%s::uuid[]) with ordinality as k(id, i)
-        join namespace n on n.id = k.id and n.deleted_at is null join warehouse w on w.id = n.warehouse_id {_IN_PROJECT}
+        join namespace n on n.id = k.id and n.deleted_at is null
+        join {WITH_PROJECT} on w.id = n.warehouse_id and {_IS_ACTIVE}
     """),  # noqa: S608 names of our own columns
     _namespace,
 )
 _WAREHOUSES: Final = _Places(
     Coalescer(f"""
         select k.i, {_WAREHOUSE_VERSION}, {WAREHOUSE.columns}, {PROJECT.columns}
-        from unnest(%s::uuid[]) with ordinality as k(id, i) join warehouse w on w.id = k.id {_IN_PROJECT}
+        from unnest(%s::uuid[]) with ordinality as k(id, i) join {WITH_PROJECT} on w.id = k.id and {_IS_ACTIVE}
     """),  # noqa: S608 names of our own columns
     _warehouse,
 )
@@ -104,7 +105,7 @@ _FIND_TABULAR: Final = Coalescer(f"""
     from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::uuid[])
         with ordinality as k(warehouse, path, name, principal, key, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null
-    join warehouse w on w.id = n.warehouse_id {_IN_PROJECT}
+    join {WITH_PROJECT} on w.id = n.warehouse_id and {_IS_ACTIVE}
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
 """)  # noqa: S608 names of our own columns
 
@@ -114,14 +115,14 @@ _FIND_NAMESPACE: Final = Coalescer(f"""
     from unnest(%s::uuid[], %s::text[], %s::text[], %s::uuid[])
         with ordinality as k(warehouse, path, principal, key, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null
-    join warehouse w on w.id = n.warehouse_id {_IN_PROJECT}
+    join {WITH_PROJECT} on w.id = n.warehouse_id and {_IS_ACTIVE}
 """)  # noqa: S608 names of our own columns
 
 # (warehouse id, principal, idempotency key) → whether the key was used, id, version
 _FIND_WAREHOUSE: Final = Coalescer(f"""
     select k.i, {_USED}, w.id, {_WAREHOUSE_VERSION}
     from unnest(%s::uuid[], %s::text[], %s::uuid[]) with ordinality as k(warehouse, principal, key, i)
-    join warehouse w on w.id = k.warehouse {_IN_PROJECT}
+    join {WITH_PROJECT} on w.id = k.warehouse and {_IS_ACTIVE}
 """)  # noqa: S608 names of our own columns
 
 

@@ -10,12 +10,12 @@ from lakewarden import config
 from lakewarden.authz.actions import Action, ObjectType
 from lakewarden.authz.explanation import Explanation, Facts, Given, Path, explain, is_helped_from_below, reach, shown
 from lakewarden.authz.interface import ObjectRef, Principal
-from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
+from lakewarden.authz.ledger import explained
+from lakewarden.authz.ledger.models import MANAGED_ACCESS
 from lakewarden.authz.model import Privilege
 from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
 from lakewarden.errors import NotSupported
 from lakewarden.paging import Page
-from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.models import Project, Role, User
 
@@ -101,7 +101,7 @@ def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: b
     candidates = {*facts.granted, *facts.below}
     if expand:
         roles = [each for each in candidates if each.startswith(ROLE_PREFIX)]
-        candidates.update(PrincipalId(member) for (member,) in fetch(_MEMBERS, [roles]))
+        candidates.update(explained.members_below(roles))
     candidates = {each for each in candidates if each > (page.after or "")} - _deleted(candidates)
     roles_of = _roles_of(candidates)
     found: list[tuple[Holder, str]] = []
@@ -148,16 +148,9 @@ def _project_of(chain: Sequence[ObjectRef]) -> str | None:
 
 def _facts(chain: Sequence[ObjectRef], action: Action, *, principals: Collection[PrincipalId] | None) -> Facts:
     """The grants on the chain that concern the principals; None: all principals."""
-    asked = None if principals is None else list(principals)
     granted: dict[PrincipalId, list[Given]] = {}
     managed: set[ObjectRef] = set()
-    places = {
-        "types": [ref.type.value for ref in chain],
-        "ids": [ref.id for ref in chain],
-        "principals": asked,
-        "everybody": EVERYBODY,
-    }
-    for kind, identifier, principal, privilege, granted_by in fetch(_GRANTED, places):
+    for kind, identifier, principal, privilege, granted_by in explained.granted_on(chain, principals):
         if privilege == MANAGED_ACCESS:
             managed.add(ObjectRef(ObjectType(kind), identifier))
         else:
@@ -166,8 +159,8 @@ def _facts(chain: Sequence[ObjectRef], action: Action, *, principals: Collection
     below: dict[PrincipalId, Given] = {}
     seen = shown(chain)
     if seen is not None and is_helped_from_below(action, chain):
-        inside = {"project": _project_of(chain), "id": seen.id, "principals": asked, "everybody": EVERYBODY}
-        below = {given.principal: given for given in (_given(*row) for row in fetch(_BELOW, inside))}
+        inside = explained.granted_inside(seen, principals, project_id=_project_of(chain))
+        below = {given.principal: given for given in (_given(*row) for row in inside)}
     return Facts(tuple(chain), granted, below, frozenset(managed))
 
 
@@ -180,43 +173,11 @@ def _given(kind: str, identifier: str, principal: str, privilege: str, granted_b
 def _roles_of(principals: Collection[PrincipalId]) -> RolesOf:
     """The direct memberships of the principals and of all roles above them."""
     found: dict[PrincipalId, list[PrincipalId]] = {}
-    for member, role in fetch(_MEMBERSHIPS, [list(principals)]):
-        found.setdefault(PrincipalId(member), []).append(PrincipalId(role))
+    for member, role in explained.memberships_above(principals):
+        found.setdefault(member, []).append(role)
     return found
 
 
 def _deleted(principals: Collection[PrincipalId]) -> set[PrincipalId]:
     gone = User.objects.filter(id__in=principals, deleted_at__isnull=False)
     return {PrincipalId(identifier) for identifier in gone.values_list("id", flat=True)}
-
-
-_GRANTED = """
-    select g.object_type, g.object_id, g.principal_id, g.privilege, g.granted_by
-    from unnest(%(types)s::text[], %(ids)s::text[]) as c(type, id)
-    join authz_grant g on g.object_type = c.type and g.object_id = c.id
-    where %(principals)s::text[] is null or g.principal_id = any(%(principals)s::text[])
-       or g.principal_id = %(everybody)s
-"""
-# one grant for each principal is enough: the one on the outermost object
-_BELOW = """
-    select distinct on (principal_id) object_type, object_id, principal_id, privilege, granted_by from authz_grant
-    where project_id = %(project)s and %(id)s = any(ancestors) and principal_id <> %(everybody)s
-      and (%(principals)s::text[] is null or principal_id = any(%(principals)s::text[]))
-    order by principal_id, cardinality(ancestors), object_id, privilege
-"""
-_MEMBERSHIPS = """
-    with recursive above(member_id, role_id) as (
-        select member_id, role_id from authz_membership where member_id = any(%s::text[])
-        union
-        select m.member_id, m.role_id from authz_membership m join above a on m.member_id = a.role_id
-    )
-    select member_id, role_id from above order by member_id, role_id
-"""
-_MEMBERS = """
-    with recursive below(id) as (
-        select member_id from authz_membership where role_id = any(%s::text[])
-        union
-        select m.member_id from authz_membership m join below b on m.role_id = b.id
-    )
-    select id from below
-"""

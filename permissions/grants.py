@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from catalog.models import namespace, tabular
 from lakewarden import quotas
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Granted, ObjectRef
@@ -16,26 +17,20 @@ from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFound
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import fetch
-from tenants.models import Project, Server
+from tenants.models import Project, Server, project, role, warehouse
 from tenants.services import projects, user_removal
 
 MAX_ENTRIES = 100
 
-_OF_TABULAR = """
-    select n.lineage from tabular t join namespace n on n.id = t.namespace_id where t.id = %s::text::uuid for key share
-"""
 _PLACES = {
-    ObjectType.PROJECT: "select '{}'::uuid[] from project where id = %s for key share",
-    ObjectType.ROLE: "select '{}'::uuid[] from role where id = %s::text::uuid for key share",
-    ObjectType.WAREHOUSE: "select '{}'::uuid[] from warehouse where id = %s::text::uuid for key share",
-    ObjectType.NAMESPACE: """
-        select lineage[:cardinality(lineage) - 1] from namespace where id = %s::text::uuid for key share
-    """,
-    ObjectType.TABLE: _OF_TABULAR,
-    ObjectType.VIEW: _OF_TABULAR,
+    ObjectType.PROJECT: project.HELD,
+    ObjectType.ROLE: role.HELD,
+    ObjectType.WAREHOUSE: warehouse.HELD,
+    ObjectType.NAMESPACE: namespace.HELD,
+    ObjectType.TABLE: tabular.HELD,
+    ObjectType.VIEW: tabular.HELD,
 }
 """Queries that return the namespaces above an object and lock its row."""
-_ROLES = "select id from role where project_id = %s and id = any(%s::text[]::uuid[]) order by id for key share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +163,7 @@ def _hold_principals(principals: Collection[PrincipalId], project_id: str | None
         raise BadRequest(
             "Privileges on the server can only be granted to users: the members of a role are decided in its project"
         )
-    held = fetch(_ROLES, [project_id, list(roles)])
+    held = fetch(role.HELD_OF_PROJECT, [project_id, list(roles)])
     for missing in sorted(roles - {str(identifier) for (identifier,) in held}):
         raise NoSuchRole(f"Role does not exist: {missing}")
     user_removal.ensure_present(wanted)

@@ -14,7 +14,7 @@ from lakewarden.errors import NoSuchNamespace
 from lakewarden.names import MAX_DEPTH, match_key
 from lakewarden.prepared_statements import Shape, fetch
 from tenants.models import Warehouse
-from tenants.models.warehouse import PROJECT, WAREHOUSE, warehouse_of
+from tenants.models.warehouse import PROJECT, WAREHOUSE, WITH_PROJECT, warehouse_of
 
 KEY_SEPARATOR = "\x1f"
 MAX_PATH_BYTES = 2000  # longest path key: PostgreSQL cannot index longer values
@@ -164,6 +164,8 @@ def namespace_of(values: Sequence[Any]) -> Namespace:
     return found
 
 
+HELD = "select lineage[:cardinality(lineage) - 1] from namespace where id = %s::text::uuid for key share"
+"""Keeps one from being deleted until the transaction ends; returns the namespaces above it."""
 COLUMNS = f"{NAMESPACE.columns}, {WAREHOUSE.columns}, {PROJECT.columns}"
 ADDED = """
     added as (
@@ -180,7 +182,7 @@ In the order of the paths, so that two such statements never wait for each other
 """
 _FIND = f"""
     select {COLUMNS} from namespace n
-    join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
+    join {WITH_PROJECT} on w.id = n.warehouse_id
     where n.warehouse_id = %s and n.path_key = %s and n.deleted_at is null
 """  # noqa: S608 names of our own columns
 _TOP = """

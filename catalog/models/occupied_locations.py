@@ -15,6 +15,7 @@ from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import execute, fetch
 from lakewarden.storage.places import around, range_below
 from lakewarden.tasks import waiting_purges
+from tenants.models.warehouse import PLACES
 
 MOST_FOUND = 100
 
@@ -246,7 +247,7 @@ _FORGET_PURGED = """
 """
 # `limit 1` is enough: warehouses do not overlap, so at most one contains the location
 _FOREIGN = f"""
-    with w as (select id from warehouse where location = any(%(around)s))
+    with w as (select id from ({PLACES}) w where location = any(%(around)s))
     (select 'location of the ' || t.kind, t.location from w join tabular t on t.warehouse_id = w.id
      where t.id is distinct from %(owner)s::uuid and t.location = any(%(around)s) limit 1)
     union all
@@ -262,6 +263,6 @@ _FOREIGN = f"""
     (select 'location of the namespace', n.location from w join namespace n on n.warehouse_id = w.id
      where n.location = %(at)s or ({_BELOW}) limit 1)
     union all
-    (select 'location of the warehouse', location from warehouse where location = %(at)s or ({_BELOW}) limit 1)
+    (select 'location of the warehouse', location from ({PLACES}) w where location = %(at)s or ({_BELOW}) limit 1)
     limit 1
 """  # noqa: S608 text of our own

@@ -15,6 +15,7 @@ from lakewarden.context import PrincipalId
 from lakewarden.names import MAX_NAME_LENGTH, match_key
 from lakewarden.prepared_statements import Shape, execute, fetch
 from tenants.models import Warehouse
+from tenants.models.warehouse import WITH_PROJECT
 
 LARGE = 2 * 1024 * 1024
 """Uncompressed bytes of a document: a longer one is fetched by a query of its own."""
@@ -184,10 +185,14 @@ class TabularDocument(models.Model):
 
 
 TABULAR = Shape(Tabular, "t")
+HELD = """
+    select n.lineage from tabular t join namespace n on n.id = t.namespace_id where t.id = %s::text::uuid for key share
+"""
+"""Keeps one from being deleted until the transaction ends; returns the namespaces above it."""
 _FIND = f"""
     select {TABULAR.columns}, {NAMESPACE_COLUMNS} from namespace n
     join tabular t on t.namespace_id = n.id and t.deleted_at is null
-    join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
+    join {WITH_PROJECT} on w.id = n.warehouse_id
     where n.warehouse_id = %s and n.path_key = %s and n.deleted_at is null and t.name_key = %s
 """  # noqa: S608 names of our own columns
 _LISTED = """

@@ -6,9 +6,10 @@ the id and the epoch under which this process knows that they may read it: the q
 
 from lakewarden.hot.coalescer import Coalescer
 from lakewarden.prepared_statements import unless_large
+from tenants.models.warehouse import WITH_PROJECT
 
 # an inactive warehouse is not found: Django's turn, which knows how to say it
-_OF = "join warehouse w on w.id = n.warehouse_id and w.status = 'active' join project p on p.id = w.project_id"
+_OF = f"join {WITH_PROJECT} on w.id = n.warehouse_id and w.status = 'active'"
 
 # (warehouse id, namespace's path key, name key) → id, kind, version, project, epoch
 TABULARS = Coalescer(f"""
@@ -45,11 +46,11 @@ TABLE_NAMES = Coalescer(f"""
 
 # (warehouse id, key after which, how many, known id, known epoch)
 # → id, None, project, epoch, whether the names are told, names of the top namespaces with U+001F between
-TOP_NAMESPACE_NAMES = Coalescer("""
+TOP_NAMESPACE_NAMES = Coalescer(f"""
     select k.i, w.id, null, p.id, p.authz_epoch, (k.id = w.id and k.epoch = p.authz_epoch) is true, l.names
     from unnest(%s::uuid[], %s::text[], %s::bigint[], %s::uuid[], %s::bigint[])
         with ordinality as k(warehouse, after, most, id, epoch, i)
-    join warehouse w on w.id = k.warehouse and w.status = 'active' join project p on p.id = w.project_id
+    join {WITH_PROJECT} on w.id = k.warehouse and w.status = 'active'
     cross join lateral (
         select string_agg(n.name, chr(31) order by n.name_key) as names
         from (
@@ -59,12 +60,11 @@ TOP_NAMESPACE_NAMES = Coalescer("""
             order by name_key limit k.most
         ) n
     ) l
-""")
+""")  # noqa: S608 constant joins
 
 # (project id, warehouse's name key) → id, project, epoch
-WAREHOUSES = Coalescer("""
+WAREHOUSES = Coalescer(f"""
     select k.i, w.id, p.id, p.authz_epoch
     from unnest(%s::text[], %s::text[]) with ordinality as k(project, name, i)
-    join warehouse w on w.project_id = k.project and w.name_key = k.name and w.status = 'active'
-    join project p on p.id = w.project_id
-""")
+    join {WITH_PROJECT} on w.project_id = k.project and w.name_key = k.name and w.status = 'active'
+""")  # noqa: S608 constant joins

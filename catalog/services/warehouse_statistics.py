@@ -10,6 +10,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.paging import Page
 from lakewarden.prepared_statements import execute
 from tenants.models import Warehouse
+from tenants.models.warehouse import PLACES
 
 DEFAULT_PAGE_SIZE = 100
 HOUR = timedelta(hours=1)
@@ -83,5 +84,5 @@ _COUNT = """
     on conflict (warehouse_id, timestamp) do update
     set number_of_tables = excluded.number_of_tables, number_of_views = excluded.number_of_views, updated_at = now()
 """
-_COUNT_ALL = _COUNT.format(warehouses="select id from warehouse")
-_COUNT_ONE = _COUNT.format(warehouses="select id from warehouse where id = %(warehouse)s")
+_COUNT_ALL = _COUNT.format(warehouses=PLACES)
+_COUNT_ONE = _COUNT.format(warehouses=f"{PLACES} where id = %(warehouse)s")

@@ -2,6 +2,7 @@
 
 import re
 import time
+from typing import Final
 
 from django.db import models
 
@@ -16,6 +17,10 @@ def first_epoch() -> int:
     for the old project must never be valid for the new one.
     """
     return time.time_ns() // 1000
+
+
+HELD: Final = "select '{}'::uuid[] from project where id = %s for key share"
+"""Keeps one from being deleted until the transaction ends; there are no namespaces above it."""
 
 
 class Project(models.Model):

@@ -1,10 +1,17 @@
 """A role of a project: a name for many principals. Its members are stored by `lakewarden.authz.ledger`."""
 
+from typing import Final
+
 from django.db import models
 
 from lakewarden.context import PrincipalId, role_principal
 from tenants.models.project import Project
 
+HELD: Final = "select '{}'::uuid[] from role where id = %s::text::uuid for key share"
+"""Keeps one from being deleted until the transaction ends; there are no namespaces above it."""
+HELD_OF_PROJECT: Final = (
+    "select id from role where project_id = %s and id = any(%s::text[]::uuid[]) order by id for key share"
+)
 OWN_PROVIDER = "lakewarden"
 """The provider id of roles that are not bound to a group of an identity provider."""
 

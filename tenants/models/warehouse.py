@@ -1,7 +1,7 @@
 """A warehouse: namespaces and tables with a storage location that no other warehouse shares."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -85,6 +85,12 @@ ACTIVE_IN_EPOCH = """
     join project on project.id = w.project_id and project.authz_epoch = {epoch}
 """
 """For the queries of other apps: only in a warehouse that is active, while no right in its project was changed."""
+WITH_PROJECT: Final = "(warehouse w join project p on p.id = w.project_id)"
+"""SQL for other apps' queries, which join it."""
+PLACES: Final = "select id, location from warehouse"
+"""SQL for other apps' queries, which read it as `({PLACES}) w`."""
+HELD: Final = "select '{}'::uuid[] from warehouse where id = %s::text::uuid for key share"
+"""Keeps one from being deleted until the transaction ends; there are no namespaces above it."""
 WAREHOUSE = Shape(Warehouse, "w")
 PROJECT = Shape(Project, "p")
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger.insiders import IS_INSIDER
 from lakewarden.names import match_key
 from lakewarden.prepared_statements import fetch
 from tenants.models import Project, Role, Server, User
@@ -57,7 +58,9 @@ def users_in_project(granted: Granted[Project], text: str) -> list[FoundUser]:
     Other users are found only by their exact id or email; their email is returned only if the caller gave it.
     """
     exact = _exactly(text)
-    insiders = {user for (user,) in fetch(_INSIDERS, [[user.id for user in exact], granted.target.id])}
+    insiders = {
+        user for (user,) in fetch(_INSIDERS, {"ids": [user.id for user in exact], "project": granted.target.id})
+    }
     like = _like(text, project_id=granted.target.id)
     insiders.update(user.id for user in like)
     return [
@@ -123,18 +126,10 @@ _ROLES = f"""
     select id from role where project_id = %(project)s and name_key like any(%(patterns)s::text[])
     order by {_COUNT.format("name_key")} desc, length(name_key), name_key limit %(limit)s
 """  # noqa: S608 text of our own
-_IS_INSIDER = """
-    (exists (select from authz_grant g where g.principal_id = u.id and g.project_id = %(project)s)
-     or exists (select from authz_membership m where m.member_id = u.id and m.project_id = %(project)s))
-"""
 _USERS = f"""
     select u.id from lakewarden_user u
     where u.deleted_at is null and lower(u.name) like any(%(patterns)s::text[])
-      and (%(project)s::text is null or {_IS_INSIDER})
+      and (%(project)s::text is null or {IS_INSIDER})
     order by {_COUNT.format("lower(u.name)")} desc, length(u.name), u.id limit %(limit)s
 """  # noqa: S608 text of our own
-_INSIDERS = """
-    select u.id from unnest(%s::text[]) as u(id), (select %s::text) as p(id)
-    where exists (select from authz_grant g where g.principal_id = u.id and g.project_id = p.id)
-       or exists (select from authz_membership m where m.member_id = u.id and m.project_id = p.id)
-"""
+_INSIDERS = f"select u.id from unnest(%(ids)s::text[]) as u(id) where {IS_INSIDER}"  # noqa: S608 text of our own

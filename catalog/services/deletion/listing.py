@@ -91,7 +91,7 @@ _TABULARS = f"""
         and (%(namespace)s::uuid is null or t.namespace_id = %(namespace)s::uuid)
         and (%(at)s::timestamptz is null or (t.deleted_at, t.id) < (%(at)s::timestamptz, %(id)s::uuid))
         and (%(everything)s or exists (
-            select 1 from authz_grant g where g.principal_id = any(%(principals)s::text[]) and (
+            select 1 from ({visible_objects.GRANTED}) g where (
                 (g.object_type = t.kind and g.object_id = t.id::text and g.privilege = any(%(on_tables)s::text[]))
                 or {_IN_NAMESPACES})))
     order by t.deleted_at desc, t.id desc limit %(limit)s
@@ -103,6 +103,6 @@ _NAMESPACES = f"""
     where d.warehouse_id = %(warehouse)s and d.object_type = 'namespace' and not d.is_final
         and (%(at)s::timestamptz is null or (d.deleted_at, n.id) < (%(at)s::timestamptz, %(id)s::uuid))
         and (%(everything)s or exists (
-            select 1 from authz_grant g where g.principal_id = any(%(principals)s::text[]) and {_IN_NAMESPACES}))
+            select 1 from ({visible_objects.GRANTED}) g where {_IN_NAMESPACES}))
     order by d.deleted_at desc, n.id desc limit %(limit)s
 """  # noqa: S608 text of our own

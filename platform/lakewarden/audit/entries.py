@@ -70,14 +70,18 @@ _INSERT = """
                          %s::jsonb[]) as e(at)
     order by e.at
 """
-AUDITED: Final = """
+INTO: Final = """
+    insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome, request_id,
+                             user_agent, details)
+"""
+"""For statements that record a change with its entry."""
+AUDITED: Final = f"""
     audited as (
-        insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
-                                 request_id, user_agent, details)
+        {INTO}
         select now(), actor, role, type, object_type, object_id, project_id, 'done', request_id, user_agent, data
         from changes order by n
     )
-"""
+"""  # noqa: S608 constants
 """For a `with` list that has the changes made by it: their entries, in the order of `n`."""
 
 

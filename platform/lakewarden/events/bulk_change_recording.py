@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from django.db import transaction
 
-from lakewarden.audit.entries import user_agent_of
+from lakewarden.audit.entries import INTO, user_agent_of
 from lakewarden.context import RequestContext
 from lakewarden.prepared_statements import fetch
 
@@ -28,11 +28,10 @@ def record_rows(changed: str, parameters: Mapping[str, object], *, project_id: s
     return int(count)
 
 
-_RECORD = """
-    with changed(type, object_type, object_id, data) as materialized ({changed}),
+_RECORD = f"""
+    with changed(type, object_type, object_id, data) as materialized ({{changed}}),
     audited as (
-        insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
-                                 request_id, user_agent, details)
+        {INTO}
         select now(), %(event_actor)s::text, %(event_role)s::text, type, object_type, object_id,
                %(event_project)s::text, 'done', %(event_request)s::text, %(event_agent)s::text, data
         from changed
@@ -44,4 +43,4 @@ _RECORD = """
         from changed
     )
     select count(*) from changed
-"""
+"""  # noqa: S608 constants

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 from psycopg.types.json import Jsonb
 
-from lakewarden.audit.entries import user_agent_of
+from lakewarden.audit.entries import INTO, user_agent_of
 from lakewarden.context import RequestContext
 from lakewarden.idempotency.outcomes import remember
 from lakewarden.ids import new_id
@@ -48,12 +48,11 @@ def record(change: Change, context: RequestContext) -> None:
     )
 
 
-_RECORD = """
+_RECORD = f"""
     with audited as (
-        insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
-                                 request_id, user_agent, details)
+        {INTO}
         values (now(), %s, %s, %s, %s, %s, %s, 'done', %s, %s, %s)
     )
     insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
     values (now(), %s, %s, %s, %s, %s, %s, %s, %s)
-"""
+"""  # noqa: S608 constants

@@ -87,6 +87,12 @@ WAREHOUSES: Final = _LEAPS.format(place="array[%(project)s::text]", kind="wareho
 """Ids of the warehouses of the project `project`."""
 
 
+GRANTED: Final = """
+    select object_type, object_id, privilege from authz_grant where principal_id = any(%(principals)s::text[])
+"""
+"""What is granted to the principals, for other queries to read as `({GRANTED}) g`."""
+
+
 def _showing(kind: ObjectType) -> list[str]:
     return sorted(each for each in GRANTABLE[kind] if Privilege.DESCRIBE in effective([Level(kind, {each})]))
 
