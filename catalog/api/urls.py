@@ -4,7 +4,7 @@ from django.urls import include, path
 
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
-from catalog.api.hot import commits, lists, namespaces, tabulars
+from catalog.api.hot import commits, creations, lists, namespaces, tabulars
 from catalog.api.hot.config import reads_config
 from catalog.api.hot.dispatch import dispatch
 from catalog.api.multi_table_commit import TransactionEndpoint
@@ -28,10 +28,10 @@ _TABLE = _NAMESPACE + "/tables/{table}"
 _VIEW = _NAMESPACE + "/views/{view}"
 
 WAREHOUSE_ROUTES = (
-    Route("/v1/{prefix}/namespaces", NamespacesEndpoint, hot=[lists.NAMESPACES]),
+    Route("/v1/{prefix}/namespaces", NamespacesEndpoint, hot=[lists.NAMESPACES, creations.NAMESPACE]),
     Route(_NAMESPACE, NamespaceEndpoint, hot=[namespaces.NAMESPACE]),
     Route(_NAMESPACE + "/properties", NamespacePropertiesEndpoint),
-    Route(_NAMESPACE + "/tables", TablesEndpoint, hot=[lists.TABLES]),
+    Route(_NAMESPACE + "/tables", TablesEndpoint, hot=[lists.TABLES, creations.TABLE]),
     Route(_TABLE, TableEndpoint, hot=[tabulars.TABLE, commits.COMMIT]),
     Route(_TABLE + "/credentials", TableCredentialsEndpoint),
     Route(_TABLE + "/metrics", TableMetricsEndpoint),

@@ -24,7 +24,7 @@ from lakewarden.idempotency.models import IdempotencyRecord
 from lakewarden.urls import HOT_ROUTES
 from lakewarden.usage.call_counter import COUNTS
 from tenants.models import Warehouse
-from tests.integration.catalog.lake import Lake, add_snapshot, set_branch, set_properties
+from tests.integration.catalog.lake import SCHEMA, Lake, add_snapshot, set_branch, set_properties
 from tests.servers.asgi_client import Answer, AsgiClient
 
 UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
@@ -79,6 +79,59 @@ def commits(lake: Lake) -> list[Request]:
         Request(lake.table("orders") + "?a=b", b'{"requirements": [], "updates": []}', {}),
         Request(lake.table("orders"), b"[" * 60_000, {}),
         Request(lake.table("orders"), b'{"requirements": [' + b"{}," * 2000 + b'{}], "updates": []}', {}),
+    ]
+
+
+def table(lake: Lake, name: str, within: str = "sales", schema: Any = SCHEMA, **more: Any) -> Request:
+    body = {"name": name, "schema": schema} | {key.replace("_", "-"): value for key, value in more.items()}
+    return Request(lake.namespace(within, "tables"), json.dumps(body).encode(), {"user-agent": "an engine"})
+
+
+def namespace(lake: Lake, *path: str, **more: Any) -> Request:
+    body = {"namespace": list(path), **more}
+    return Request(lake.path("namespaces"), json.dumps(body).encode(), {"user-agent": "an engine"})
+
+
+def with_key(request: Request, key: str, **headers: str) -> Request:
+    return request._replace(headers={**request.headers, "idempotency-key": key, **headers})
+
+
+def creations(lake: Lake) -> list[Request]:
+    key, other, third, fourth = (str(uuid4()) for _ in range(4))
+    fields = [{"id": number, "name": f"c{number}", "type": "long", "required": False} for number in range(1, 100)]
+    return [
+        table(lake, "T 1 ünï"),
+        table(lake, "t 1 ÜNÏ"),
+        table(lake, "t2", properties={"owner": "x"}),
+        with_key(table(lake, "t3"), key),
+        with_key(table(lake, "t3"), key),
+        with_key(table(lake, "t4"), key),
+        with_key(table(lake, "t3"), other),
+        with_key(table(lake, "t3"), other),
+        table(lake, "wide", schema={"type": "struct", "fields": fields}),
+        table(lake, "t5", within="missing"),
+        table(lake, "view"),
+        table(lake, ""),
+        table(lake, "a/b"),
+        table(lake, "t6", stage_create=True),
+        table(lake, "t7", location="file:///etc"),
+        table(lake, "t8", schema={"type": "nothing"}),
+        table(lake, "t9", properties={"format-version": "9"}),
+        namespace(lake, "N 1"),
+        namespace(lake, "n 1"),
+        namespace(lake, "sales", "Below", properties={"ü": "x" * 3000}),
+        namespace(lake, "sales", "below", "further"),
+        namespace(lake, "missing", "below"),
+        namespace(lake, "own", properties={"location": "file:///x"}),
+        namespace(lake),
+        namespace(lake, ""),
+        namespace(lake, "a\x1fb"),
+        namespace(lake, "a\x00b", "c"),
+        with_key(namespace(lake, "n2"), third),
+        with_key(namespace(lake, "n2"), third),
+        with_key(namespace(lake, "n2"), fourth),
+        table(lake, "t10", within="n2"),
+        table(lake, "t11", within="n2"),
     ]
 
 
@@ -164,19 +217,36 @@ def answers_told(answers: list[Answer]) -> Iterator[Any]:
 
 
 def arranged_table(lake: Lake) -> list[Request]:
-    for name in ("orders", "view"):
-        lake.client.delete(lake.table(name))
-        lake.client.delete(lake.view(name))
-    lake.client.delete(lake.namespace("sales"))
-    assert lake.create_namespace("sales").status == 200
+    start_anew(lake)
     assert lake.create_table("orders").status == 200
     assert lake.create_view("view").status == 200
     return commits(lake)
 
 
+def arranged_place(lake: Lake) -> list[Request]:
+    start_anew(lake)
+    assert lake.create_view("view").status == 200
+    for name in ("before", "before that"):  # what the caller may do is known then, and where tables lie
+        assert lake.create_table(name).status == 200
+        assert lake.create_namespace(name).status == 200
+        assert lake.create_namespace("sales", name).status == 200
+    return creations(lake)
+
+
+def start_anew(lake: Lake) -> None:
+    for name in lake.client.get(lake.path("namespaces")).json()["namespaces"]:
+        assert lake.client.delete(lake.namespace(name, recursive="true", force="true")).status == 204
+    assert lake.create_namespace("sales").status == 200
+
+
 def test_hot_commits_are_those_of_django(lake: Lake, answered: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     hot = both_ways(lake, arranged_table, answered, monkeypatch)
     assert [number for number, was_hot in enumerate(hot) if was_hot] == [*range(10), 11, 26]
+
+
+def test_hot_creations_are_those_of_django(lake: Lake, answered: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    hot = both_ways(lake, arranged_place, answered, monkeypatch)
+    assert [number for number, was_hot in enumerate(hot) if was_hot] == [0, 2, 3, 8, 12, 17, 19, 27, 31]
 
 
 def test_what_a_table_lies_in_is_known_as_it_is_now(lake: Lake, answered: list[bool]) -> None:
