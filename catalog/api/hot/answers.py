@@ -32,7 +32,7 @@ def stored(request: HotRequest, found: Stored, *, suffix: bytes, identifier: Hea
     """The stored document followed by `suffix`, as `rendering.render_stored` answers a change."""
     tag = etags.of(found.tabular.id, found.tabular.version)
     headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), identifier, JSON]
-    if accepts_gzip(_accepted(request)):
+    if accepts_gzip(accepted(request)):
         body = spliced(found.document, suffix)
         headers.append((b"content-encoding", b"gzip"))
     else:
@@ -45,21 +45,22 @@ def stored(request: HotRequest, found: Stored, *, suffix: bytes, identifier: Hea
 def failed(request: HotRequest, error: Exception, identifier: str) -> Answer:
     """As `request_life` answers a request that failed."""
     response = render_error(error, identifier)
-    compress(response, _accepted(request))
+    compress(response, accepted(request))
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items()]
     return response.status_code, [*headers, length(response.content)], response.content
 
 
 def _packed(request: HotRequest, body: bytes, headers: list[Header]) -> bytes:
     """The body in the coding that the client prefers, which is added to the headers."""
-    coding = codings.preferred(_accepted(request))
+    coding = codings.preferred(accepted(request))
     if coding is None:
         return body
     headers.append((b"content-encoding", coding.encode()))
     return codings.packed(body, coding)
 
 
-def _accepted(request: HotRequest) -> str:
+def accepted(request: HotRequest) -> str:
+    """Which content codings the client accepts."""
     return request.headers.get(b"accept-encoding", b"").decode("latin-1")
 
 

@@ -1,7 +1,9 @@
 """`GET /v1/config` of somebody who has called before."""
 
+from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qs
+from uuid import UUID
 
 from catalog.api.config import config_body
 from catalog.api.hot.answers import JSON, length, request_id
@@ -15,16 +17,24 @@ from lakewarden.hot.coalescer import Key
 from lakewarden.hot.routes import Answer
 from lakewarden.http.request import base_uri_of
 from lakewarden.names import match_key
+from lakewarden.remembered import remembered
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import users
 
 _PROJECT_HEADERS: Final = {b"x-project-id", b"x-project-ident"}
+_KEPT: Final = 1000  # answers; they depend on nothing but the warehouse and the address that it was asked at
+_LONGEST_KEPT: Final = 300  # characters of an address
 
 
 def reads_config(capabilities: list[str]) -> HotRead:
+    def rendered(warehouse: UUID, base_uri: str) -> bytes:
+        return config_body(warehouse, base_uri=base_uri, capabilities=capabilities)
+
+    kept = lru_cache(_KEPT)(rendered)
+
     async def answer(call: HotCall) -> Answer | None:
         request = call.request
-        key = None if _PROJECT_HEADERS & request.headers.keys() else _warehouse_key(request.query)
+        key = None if _PROJECT_HEADERS & request.headers.keys() else _warehouse(request.query)
         if key is None or not users.is_known(call.caller[0]):
             return None
         row = await find(hot_queries.WAREHOUSES, key)
@@ -38,7 +48,7 @@ def reads_config(capabilities: list[str]) -> HotRead:
             base_uri = base_uri_of(request.scheme, request.header)
         except LakewardenError:
             return None
-        body = config_body(identifier, base_uri=base_uri, capabilities=capabilities)
+        body = (kept if len(base_uri) <= _LONGEST_KEPT else rendered)(identifier, base_uri)
         return counted(call, found, identifier, (200, [JSON, length(body), request_id(request)], body))
 
     return HotRead(answer, WarehouseAction.GET_CONFIG, ObjectType.WAREHOUSE, methods=frozenset({"GET"}))
@@ -55,3 +65,6 @@ def _warehouse_key(query: bytes) -> Key | None:
     if separator:
         return project_id, match_key(name)
     return (DEFAULT_PROJECT_ID, match_key(name)) if config.current().server.enable_default_project else None
+
+
+_warehouse: Final = remembered(_warehouse_key, entries=10_000, longest=200)

@@ -1,22 +1,27 @@
 """`GET` of the tables of a namespace, and of the top namespaces of a warehouse, by those who may see all of them."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from sys import getsizeof
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-from catalog.api.hot.answers import compressed
+from catalog.api.hot.answers import Header, accepted, compressed, request_id
 from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
 from catalog.api.wire_types import identifiers_body, namespaces_body
 from catalog.services import hot_queries
+from lakewarden import board, config
 from lakewarden.authz.actions import NamespaceAction, ObjectType, WarehouseAction
 from lakewarden.authz.decision_cache import Epoch
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key
-from lakewarden.hot.routes import Answer, HotRequest
+from lakewarden.hot.kept_answers import KeptAnswers
+from lakewarden.hot.routes import Answer
+from lakewarden.http import codings
 from lakewarden.memory import off_loop
 from lakewarden.names import match_key
 from lakewarden.paging import Page
+from lakewarden.remembered import remembered
 
 _NAMES_BETWEEN: Final = "\x1f"  # no name holds it
 _LONG_LIST: Final = 64 * 1024  # characters of names: a list that takes the loop longer than some milliseconds
@@ -25,18 +30,33 @@ _MOST_PLACES: Final = 10_000
 _PLACES: dict[tuple[ObjectType, Key], Found] = {}
 """What is listed, as it was last found: a decision may be known under this id and epoch."""
 
+
+class _Listed(NamedTuple):
+    """What an answer is built of: the page that was asked for, and the names that the database has just given."""
+
+    object_id: str
+    page: Page
+    path: list[str]
+    names: str | None
+
+
+_ANSWERS: KeptAnswers[tuple[_Listed, list[Header], bytes]] = KeptAnswers(
+    config.current().catalog.kept_lists_bytes // board.current().processes,
+    percent=config.current().server.caller_share_percent,
+)
+
 Body = Callable[[list[str], list[str], str | None], bytes]
 """Of a path, the names below it, and the last of them where there are more."""
 
 
 def _lists(names: Coalescer, body: Body) -> Callable[[HotCall], Awaitable[Answer | None]]:
     async def answer(call: HotCall) -> Answer | None:
-        page = _page(call.request)
+        page = _page(call.request.query)
         listed = None if page is None else await _names(names, call, page)
         if page is None or listed is None:
             return None
         found, path, told = listed
-        made = await _answer(call, page, told, lambda shown, last: body(path, shown, last))
+        made = await _answer(call, _Listed(found.object_id, page, path, told), body)
         return None if made is None else counted(call, found, call.key[0], made)
 
     return answer
@@ -67,11 +87,25 @@ async def _names(coalescer: Coalescer, call: HotCall, page: Page) -> tuple[Found
     return None
 
 
-async def _answer(
-    call: HotCall, page: Page, names: str | None, body: Callable[[list[str], str | None], bytes]
-) -> Answer | None:
+async def _answer(call: HotCall, listed: _Listed, body: Body) -> Answer | None:
+    """The answer that was built last for the same names, else a new one."""
+    key = (listed.object_id, listed.page, codings.preferred(accepted(call.request)))
+    kept = _ANSWERS.find(key)
+    if kept is not None and kept[0] == listed:
+        return 200, [request_id(call.request), *kept[1]], kept[2]
+    made = await _built(call, listed, body)
+    if made is not None:
+        headers = [each for each in made[1] if each[0] != b"x-request-id"]
+        size = getsizeof(listed.names) + len(made[2])
+        _ANSWERS.keep(key, (listed, headers, made[2]), size=size, caller=call.caller[0])
+    return made
+
+
+async def _built(call: HotCall, listed: _Listed, body: Body) -> Answer | None:
+    names = listed.names
+
     def build() -> Answer:
-        return compressed(call.request, body(*_cut(page, names)))
+        return compressed(call.request, body(listed.path, *_cut(listed.page, names)))
 
     try:
         if names is None or len(names) < _LONG_LIST:
@@ -81,9 +115,9 @@ async def _answer(
         return None  # too long, or too much at once: Django's turn to say it
 
 
-def _page(request: HotRequest) -> Page | None:
+def _asked(query_string: bytes) -> Page | None:
     """What a list asks for; None unless the query holds nothing else."""
-    query = dict(parse_qsl(request.query.decode("latin-1"), keep_blank_values=True))
+    query = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
     if not query.keys() <= {"pageToken", "pageSize"}:
         return None
     try:
@@ -91,6 +125,9 @@ def _page(request: HotRequest) -> Page | None:
     except LakewardenError:
         return None
     return None if "\x00" in (page.after or "") else page
+
+
+_page: Final = remembered(_asked, entries=10_000, longest=200)
 
 
 def _cut(page: Page, names: str | None) -> tuple[list[str], str | None]:

@@ -46,6 +46,12 @@ class CatalogConfig(Section):
     metrics_retention_days: int = Field(
         30, ge=1, le=36500, description="Days for which scan and commit reports of engines are kept."
     )
+    kept_lists_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=0,
+        description="Memory, in bytes, for pages of lists that are kept as they were sent last: a list whose names are "
+        "unchanged is not built again. One caller's pages take at most `server.caller_share_percent` of it.",
+    )
     max_list_entries: int = Field(
         100_000,
         ge=1000,
