@@ -1,5 +1,6 @@
 """Database sessions of the hot routes: opened when needed, reused last in, first out."""
 
+import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -19,7 +20,7 @@ _idle: list[Session] = []
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
     """One in autocommit mode; one whose use failed or was cancelled is closed, never used again."""
-    taken = _idle.pop() if _idle else await _open()
+    taken = await _taken() or await _open()
     try:
         yield taken
     except BaseException:
@@ -33,6 +34,25 @@ async def connection() -> AsyncIterator[psycopg.AsyncConnection]:
     """The connection of such a session, for statements of several kinds or in a transaction."""
     async with session() as taken:
         yield taken.connection
+
+
+async def _taken() -> Session | None:
+    """The one used last that is still there: the outcome of a change sent to one that has ended would be unknown."""
+    while _idle:
+        found = _idle.pop()
+        if not _has_ended(found.connection):
+            return found
+        await found.connection.close()
+    return None
+
+
+def _has_ended(connection: psycopg.AsyncConnection) -> bool:
+    """Whether there is something to read: nobody has asked, so that it can only be the last words."""
+    if connection.closed:
+        return True
+    looking = select.poll()
+    looking.register(connection.fileno(), select.POLLIN)
+    return bool(looking.poll(0))
 
 
 async def close_all() -> None:
