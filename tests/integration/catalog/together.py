@@ -1,9 +1,10 @@
 """Commits that reach the commit writer together, on the event loop of the application."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
 
 import msgspec
 
@@ -11,37 +12,45 @@ from catalog import access
 from catalog.identifiers import TabularIdentifier
 from catalog.services import tables
 from catalog.services.commit_writer.writer import commit
-from catalog.services.pointer import Stored
+from catalog.services.pointer import Commit, Stored
 from catalog.services.tables import CommitTable
 from lakewarden.authz.actions import TableAction
 from lakewarden.context import Caller, IdempotencyKey, PrincipalId, RequestContext
 from tests.servers import asgi_client
 
-Outcome = Stored | Exception | None
+T = TypeVar("T")
+Outcome = Stored | BaseException | None
 
 
 @dataclass(frozen=True)
 class Committing:
-    """Who commits where; `together` authorizes each commit first, as a request does."""
+    """Who commits in which warehouse."""
 
     warehouse_id: str
     caller: str = "oidc~engine"
-    keys: dict[int, IdempotencyKey] = field(default_factory=dict)
 
-    def prepared(self, name: str, *updates: Any, requirements: Sequence[Any] = (), **more: Any) -> Any:
-        context = RequestContext(Caller(PrincipalId(self.caller)), request_id=f"of-{name}", user_agent="tests", **more)
-        granted = access.table(context, TabularIdentifier.parse(self.warehouse_id, "sales", name), TableAction.COMMIT)
+    def to(
+        self, name: str, *updates: Any, requirements: Sequence[Any] = (), within: str = "sales", key: UUID | None = None
+    ) -> Commit:
+        """A commit whose caller is authorized now, as a request does it."""
+        context = RequestContext(
+            Caller(PrincipalId(self.caller)),
+            request_id=f"of-{name}",
+            user_agent="tests",
+            idempotency=None if key is None else IdempotencyKey(key, "fingerprint", uuid4()),
+        )
+        granted = access.table(context, TabularIdentifier.parse(self.warehouse_id, within, name), TableAction.COMMIT)
         body = msgspec.json.encode({"requirements": list(requirements), "updates": list(updates)})
         return tables.prepared(granted, msgspec.json.decode(body, type=CommitTable))
 
-    def by(self, caller: str) -> "Committing":
-        return replace(self, caller=caller)
+
+def on_the_loop(work: Callable[[], Awaitable[T]]) -> T:
+    async def awaited() -> T:
+        return await work()
+
+    return asgi_client._await(awaited())
 
 
-def together(*commits: Any) -> list[Outcome]:
+def together(*commits: Commit) -> list[Outcome]:
     """What became of each; they reach the writer in their order, at the same moment."""
-
-    async def all_of_them() -> list[Outcome]:
-        return await asyncio.gather(*(commit(each) for each in commits), return_exceptions=True)  # type: ignore[return-value]
-
-    return asgi_client._await(all_of_them())
+    return on_the_loop(lambda: asyncio.gather(*(commit(each) for each in commits), return_exceptions=True))
