@@ -56,6 +56,8 @@ class Warehouse(models.Model):
 
     objects = WarehouseQuerySet.as_manager()
 
+    _parsed: tuple[object, StorageProfile] | None = None
+
     class Meta:
         db_table = "warehouse"
         constraints = [models.UniqueConstraint(fields=["project", "name_key"], name="warehouse_name_unique")]
@@ -77,7 +79,10 @@ class Warehouse(models.Model):
 
     @property
     def profile(self) -> StorageProfile:
-        return parse_profile(self.storage_profile)
+        # instances are kept for many requests, and parsing takes as long as the rest of what asks for it
+        if self._parsed is None or self._parsed[0] is not self.storage_profile:
+            self._parsed = (self.storage_profile, parse_profile(self.storage_profile))
+        return self._parsed[1]
 
 
 ACTIVE_IN_EPOCH = """

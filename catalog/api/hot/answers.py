@@ -1,7 +1,7 @@
 """The answers of hot routes, as `http.responses` makes those of Django."""
 
 from catalog.api import etags
-from catalog.documents import loaded, spliced
+from catalog.documents import spliced
 from catalog.services.pointer import Stored
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.http import codings
@@ -36,7 +36,7 @@ def stored(request: HotRequest, found: Stored, *, suffix: bytes, identifier: Hea
         body = spliced(found.document, suffix)
         headers.append((b"content-encoding", b"gzip"))
     else:
-        body = loaded(found.document, suffix)
+        body = found.answer + suffix
         if len(body) >= COMPRESS_FROM:
             body = _packed(request, body, headers)
     return 200, [*headers, length(body)], body

@@ -1,8 +1,11 @@
 """What commits start from: the newest state of a table, from memory where that is known to be it, else read."""
 
+from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID
 
 import psycopg
+from cachetools import LRUCache
 
 from catalog.documents import Document
 from catalog.models import Tabular
@@ -22,6 +25,9 @@ async def newest(known: Tabular) -> Stored | None:
     None for one that is large, gone, in another place, or cannot be read. Raises Unavailable when the database is
     silent.
     """
+    last = _COMMITTED.get(known.id)
+    if last is not None and last.tabular.version >= known.version and _place(last.tabular) == _place(known):
+        return last if last.tabular.version > known.version else replace(last, tabular=known)
     kept = DOCUMENT_CACHE.find(known.id, known.version)
     if kept is not None:
         return Stored(known, kept.document) if kept.document.length <= LARGEST else None
@@ -32,6 +38,16 @@ async def newest(known: Tabular) -> Stored | None:
     except psycopg.Error:
         return None  # the ordinary way tries once more, and knows how to say it
     return None if row is None else _stored(row, known)
+
+
+def remember(stored: Stored) -> None:
+    """Keep a state that was committed, for the next commit to the table."""
+    _COMMITTED[stored.tabular.id] = stored
+
+
+def forget(known: Tabular) -> None:
+    """Somebody else has changed the table since, or it is an older one again, from a backup."""
+    _COMMITTED.pop(known.id, None)
 
 
 async def locked(connection: psycopg.AsyncConnection[Any], known: Tabular) -> Stored | None:
@@ -47,12 +63,19 @@ async def locked(connection: psycopg.AsyncConnection[Any], known: Tabular) -> St
 def _stored(row: Row, known: Tabular) -> Stored | None:
     *values, content, crc, length = row
     found = TABULAR.instance(values)
-    if content is None or (found.namespace_id, found.name_key) != (known.namespace_id, known.name_key):
+    if content is None or _place(found) != _place(known):
         return None
     found.namespace = known.namespace
     return Stored(found, Document(content, crc, length))
 
 
+def _place(tabular: Tabular) -> tuple[UUID, str]:
+    return tabular.namespace_id, tabular.name_key
+
+
+_COMMITTED: Final[LRUCache[UUID, Stored]] = LRUCache(
+    8 * 1024 * 1024, getsizeof=lambda stored: len(stored.document.content) + len(stored.unpacked or b"")
+)
 _LOCK: Final = b"select 1 from tabular where id = %s for no key update"
 _STATEMENT: Final = f"""
     select k.i, {TABULAR.columns}, case when d.length <= {LARGEST} then d.content end, d.crc, d.length

@@ -31,10 +31,15 @@ class Asked:
         return self.commit.granted.context.caller.id
 
     @property
+    def epoch(self) -> int:
+        """Under which the caller's right was found."""
+        return self.commit.granted.target.namespace.warehouse.project.authz_epoch
+
+    @property
     def place(self) -> tuple[object, ...]:
         """Where the table was when the caller's right on it was found, and the epoch of that right."""
         tabular = self.commit.granted.target
-        return tabular.namespace_id, tabular.name_key, tabular.namespace.warehouse.project.authz_epoch
+        return tabular.namespace_id, tabular.name_key, self.epoch
 
     def tell(self, outcome: Stored | Exception | None) -> None:
         if self.outcome.done():

@@ -14,6 +14,8 @@ from lakewarden.events import batch_change_recording as recording
 from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
 from lakewarden.hot.batches import Batches
 from lakewarden.hot.connections import connection
+from lakewarden.hot.statements import Statement
+from lakewarden.prepared_statements import rows_of
 from tenants.models.warehouse import ACTIVE_IN_EPOCH
 
 MOST: Final = 64
@@ -39,14 +41,16 @@ Outcome = Swap | Repeated
 
 async def swap(chains: Sequence[Chain]) -> list[Outcome | Exception]:
     """What became of each chain. CommitStateUnknown where only the database knows."""
+    has_begun = False
     try:
         async with connection() as usable:
+            has_begun = True
             return [*await swap_on(usable, chains)]
     except psycopg.Error as error:
-        if not is_refusal(error):
+        if has_begun and not is_refusal(error):
             return [unknown(error)] * len(chains)
-    if len(chains) == 1:
-        return [Swap.FAILED]
+    if not has_begun or len(chains) == 1:
+        return [Swap.FAILED] * len(chains)
     # one of them may be the cause: each for itself
     return [outcome for chain in chains for outcome in await swap([chain])]
 
@@ -74,11 +78,7 @@ async def swap_on(usable: psycopg.AsyncConnection[Any], chains: Sequence[Chain])
         for context in (step.asked.commit.granted.context,)
     ]
     parameters = _pointers(chains) | recording.parameters([change for *_, change in changes])
-    async with usable.cursor(binary=True) as cursor:
-        await cursor.execute(_SWAP, parameters, prepare=True)
-        row = await cursor.fetchone()
-    assert row is not None  # noqa: S101 a select of values
-    held, unusable, _ = row
+    held, unusable, _ = await _SWAP.fetch_one(usable, parameters)
     repeated: dict[int, set[int]] = {}
     for change in unusable or ():
         number, at, _ = changes[change - 1]
@@ -91,35 +91,41 @@ async def swap_on(usable: psycopg.AsyncConnection[Any], chains: Sequence[Chain])
 
 
 def _pointers(chains: Sequence[Chain]) -> dict[str, object]:
-    bases = [chain.base.tabular for chain in chains]
-    tips = [chain.tip for chain in chains]
-    # the epoch under which the callers' rights were found
-    projects = [chain.steps[0].asked.commit.granted.target.namespace.warehouse.project for chain in chains]
-    return {
-        "id": [base.id for base in bases],
-        "base": [base.version for base in bases],
-        "namespace": [base.namespace_id for base in bases],
-        "name": [base.name_key for base in bases],
-        "epoch": [project.authz_epoch for project in projects],
-        "version": [tip.tabular.version for tip in tips],
-        "uuid": [tip.tabular.uuid for tip in tips],
-        "file": [tip.tabular.metadata_location for tip in tips],
-        "content": [tip.document.content for tip in tips],
-        "crc": [tip.document.crc for tip in tips],
-        "length": [tip.document.length for tip in tips],
-    }
+    rows, contents, start = [], [], 1
+    for number, chain in enumerate(chains, start=1):
+        base, tip = chain.base.tabular, chain.tip
+        rows.append(
+            {
+                "g": number,
+                "id": base.id,
+                "base": base.version,
+                "namespace_id": base.namespace_id,
+                "name_key": base.name_key,
+                "epoch": chain.steps[0].asked.epoch,
+                "version": tip.tabular.version,
+                "uuid": tip.tabular.uuid,
+                "file": tip.tabular.metadata_location,
+                "crc": tip.document.crc,
+                "length": tip.document.length,
+                "content_from": start,
+                "content_size": len(tip.document.content),
+            }
+        )
+        contents.append(tip.document.content)
+        start += len(tip.document.content)
+    return {"pointers": rows_of(rows), "contents": b"".join(contents)}
 
 
-_SWAP: Final = f"""
+_SWAP: Final = Statement(f"""
     with pointers as materialized (
-        select * from unnest(%(id)s::uuid[], %(base)s::bigint[], %(namespace)s::uuid[], %(name)s::text[],
-                             %(epoch)s::bigint[], %(version)s::bigint[], %(uuid)s::uuid[], %(file)s::text[],
-                             %(content)s::bytea[], %(crc)s::bigint[], %(length)s::bigint[]) with ordinality
-            as p(id, base, namespace_id, name_key, epoch, version, uuid, file, content, crc, length, g)
+        select *, substr(%(contents)s::bytea, content_from, content_size) as content
+        from jsonb_to_recordset(%(pointers)s::jsonb)
+            as p(g int, id uuid, base bigint, namespace_id uuid, name_key text, epoch bigint, version bigint, uuid uuid,
+                 file text, crc bigint, length bigint, content_from int, content_size int)
     ),
     {ASKED},
     held as materialized (
-        select p.g::int as g from pointers p
+        select p.g from pointers p
         join tabular t on t.id = p.id and t.version = p.base and t.namespace_id = p.namespace_id
             and t.name_key = p.name_key and t.deleted_at is null
         {ACTIVE_IN_EPOCH.format(warehouse="t.warehouse_id", epoch="p.epoch")}
@@ -137,7 +143,7 @@ _SWAP: Final = f"""
     ),
     {RECORDED}
     select (select array_agg(g) from held), (select array_agg(n) from unusable_keys), {ALL_REMEMBERED}
-""".encode()  # noqa: S608 constants
+""")  # noqa: S608 constants
 
 SWAPS: Final[Batches[Chain, Outcome]] = Batches(
     swap, most=MOST, weigh=lambda chain: len(chain.changes), at_once=AT_ONCE

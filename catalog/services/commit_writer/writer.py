@@ -85,7 +85,6 @@ class _Lane:
     def __init__(self, locked_attempts: LockedAttempts) -> None:
         self._locked_attempts = locked_attempts
         self._waiting: Turns[Asked] = Turns()
-        self._last: Stored | None = None
 
     def put(self, asked: Asked) -> None:
         self._waiting.put(asked.caller, asked)
@@ -115,7 +114,7 @@ class _Lane:
 
     async def _carry_out(self, group: list[Asked]) -> None:
         known = max(group, key=lambda each: each.number).commit.granted.target
-        base = await self._base(known)
+        base = await bases.newest(known)
         for _ in range(MOST_ATTEMPTS if base else 0):
             assert base is not None  # noqa: S101 for the type
             chain = await build(base, group)
@@ -133,6 +132,7 @@ class _Lane:
                 return
             chain.discard()
             if outcome is Swap.LOST:
+                bases.forget(known)
                 chain_of_turn = await self._locked_attempts.carry_out(group, known)
                 if chain_of_turn is not None:
                     self._end(chain_of_turn)
@@ -144,26 +144,15 @@ class _Lane:
             group = [each for each in group if id(each) not in repeated]
         tell_all(group, None)
 
-    async def _base(self, known: Tabular) -> Stored | None:
-        """The newest state that this process knows, which is at least as new as the row `known`."""
-        last = self._last
-        if last is not None and last.tabular.version >= known.version and _same_place(last.tabular, known):
-            return last
-        return await bases.newest(known)
-
     def _end(self, chain: Chain) -> None:
         if chain.changes:
-            self._last = chain.tip
+            bases.remember(chain.tip)
             keep_recent(chain.tip)
         chain.tell()
         for _, new, state in chain.changes:
             if new.obsolete:
                 warehouse = state.tabular.namespace.warehouse
                 file_threads.discard(warehouse, own_files(new.obsolete, state.tabular))
-
-
-def _same_place(one: Tabular, other: Tabular) -> bool:
-    return (one.namespace_id, one.name_key) == (other.namespace_id, other.name_key)
 
 
 def _refuse(asked: Asked) -> None:

@@ -15,8 +15,8 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from catalog.models import Tabular, TabularDocument
-from catalog.services import metadata_files, pointer, tables
-from catalog.services.commit_writer import chains, file_threads, locked_attempt, swaps
+from catalog.services import pointer, tables
+from catalog.services.commit_writer import bases, chains, file_threads, swaps
 from catalog.services.commit_writer.writer import commit
 from catalog.services.document_cache import DOCUMENT_CACHE
 from catalog.services.pointer import Commit, Stored
@@ -25,6 +25,7 @@ from lakewarden.errors import BadRequest, CommitFailed, CommitStateUnknown, Inva
 from lakewarden.events.change_recording import Change
 from lakewarden.events.models import OutboxEvent
 from lakewarden.idempotency.models import IdempotencyRecord
+from lakewarden.storage.interface import StorageError
 from lakewarden.storage.local import LocalStorage
 from tenants.models import Warehouse
 from tenants.services import projects
@@ -166,7 +167,7 @@ def test_one_file_of_ten_that_is_refused_fails_its_own_commit_alone(
     def refusing(self: LocalStorage, location: str, content: bytes) -> None:
         if b'"k3"' in content and b'"k4"' not in content and not refused:
             refused.append(location)
-            raise metadata_files.StorageError("no")
+            raise StorageError("no")
         write(self, location, content)
 
     refused: list[str] = []
@@ -289,13 +290,13 @@ def test_a_row_that_somebody_holds_keeps_only_its_own_commits_waiting(
 def test_a_row_that_is_held_for_too_long_is_said_to_be_so(
     lake: Lake, base: Path, committing: Committing, other: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    locked = locked_attempt.bases.locked
+    locked = bases.locked
 
     async def impatient(usable: Any, known: Any) -> Any:
         await usable.execute("set local lock_timeout = '200ms'")
         return await locked(usable, known)
 
-    monkeypatch.setattr(locked_attempt.bases, "locked", impatient)
+    monkeypatch.setattr(bases, "locked", impatient)
     one = committing.to("orders", set_properties(a="b"))
     other.execute("select 1 from tabular where name = 'orders' for update")
     (outcome,) = together(one)
@@ -397,7 +398,7 @@ def test_a_connection_that_is_lost_leaves_the_outcome_open_and_the_files_there(
 def test_a_row_that_the_database_refuses_is_no_other_tables_misfortune(
     lake: Lake, base: Path, committing: Committing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_of = swaps.change_of
+    change_of = pointer.change_of
 
     def refused(event: str, tabular: Tabular) -> Change:
         made = change_of(event, tabular)
@@ -507,7 +508,7 @@ def test_a_chain_is_what_the_same_commits_are_one_after_another(
     alone: list[Outcome] = []
     for updates in asked:
         try:
-            alone.append(tables.pointer.commit(committing.to("alone", *updates)))
+            alone.append(pointer.commit(committing.to("alone", *updates)))
         except Exception as error:  # noqa: BLE001 the outcome
             alone.append(error)
 
