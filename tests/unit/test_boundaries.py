@@ -44,7 +44,6 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/http/running_queries.py": "stops the statements of callers who have gone",
     "platform/lakewarden/serving/run.py": "closes the starting process's connections before it begins others",
     "standalone/postgres/server.py": "waits for the server that it starts",
-    "catalog/api/hot/call.py": "answers 503 for what the coalescer raises",
 }
 
 BACKENDS = {"database", "openfga", "allow-all"}

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-import psycopg
-
 from lakewarden.audit import decision_buffer
 from lakewarden.audit.decision_buffer import DECISIONS, Group
 from lakewarden.audit.entries import MAX_USER_AGENT
@@ -16,11 +14,9 @@ from lakewarden.authz.authorize import deciding
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import Allowed, CallerKey
-from lakewarden.errors import Unavailable
-from lakewarden.hot.coalescer import Coalescer, Key
+from lakewarden.hot.coalescer import Coalescer, Key, NotAnswered
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.hot.sessions import Row
-from lakewarden.postgres.bounded import SILENCE
 from lakewarden.usage.call_counter import COUNTS
 
 T = TypeVar("T")
@@ -128,10 +124,8 @@ async def find(coalescer: Coalescer, key: Key) -> Row | None:
 
 
 async def asked(look_up: Awaitable[T | None]) -> T | None:
-    """What it finds. Raises Unavailable when the database is silent; None when Django should try."""
+    """What it finds; None when it is not answered, and Django should try."""
     try:
         return await look_up
-    except SILENCE as error:
-        raise Unavailable("The database does not answer. Try again shortly") from error  # Django would wait once more
-    except (psycopg.Error, ValueError):
-        return None  # Django's turn: it tries once more, and knows how to say it
+    except NotAnswered:
+        return None

@@ -13,10 +13,8 @@ from catalog.models.tabular import TABULAR
 from catalog.services.commit_writer.chains import LARGEST
 from catalog.services.document_cache import DOCUMENT_CACHE
 from catalog.services.pointer import Stored
-from lakewarden.errors import Unavailable
-from lakewarden.hot.coalescer import Coalescer
+from lakewarden.hot.coalescer import Coalescer, NotAnswered
 from lakewarden.hot.sessions import Row
-from lakewarden.postgres.bounded import SILENCE
 
 
 async def newest(known: Tabular) -> Stored | None:
@@ -33,10 +31,8 @@ async def newest(known: Tabular) -> Stored | None:
         return Stored(known, kept.document) if kept.document.length <= LARGEST else None
     try:
         row = await _BASES.find((known.id,))
-    except SILENCE as error:
-        raise Unavailable("The database does not answer; nothing was changed. Try again shortly") from error
-    except psycopg.Error:
-        return None  # the ordinary way tries once more, and knows how to say it
+    except NotAnswered:
+        return None
     return None if row is None else _stored(row, known)
 
 

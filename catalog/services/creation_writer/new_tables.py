@@ -4,8 +4,6 @@ import asyncio
 from typing import Final
 from uuid import UUID
 
-import psycopg
-
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.services import data_paths, limits, location_claims, locations, metadata_files
@@ -17,7 +15,7 @@ from catalog.services.tables import CreateTable, first_metadata, new_metadata
 from catalog.services.tabulars import has_room
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import LakewardenError
-from lakewarden.hot.coalescer import Coalescer
+from lakewarden.hot.coalescer import Coalescer, NotAnswered
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 
@@ -48,7 +46,7 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder:
         if await _NAMED.find((target.id, match_key(name))) is not None or not has_room(target):
             return None
         stored, content = _first(target, name, body, folder)
-    except (LakewardenError, psycopg.Error):
+    except (LakewardenError, NotAnswered):
         return None  # `tables.create` knows how to say it
     warehouse, file = target.warehouse, stored.tabular.metadata_location
     (error,) = await file_threads.store(warehouse, [(file, content)])

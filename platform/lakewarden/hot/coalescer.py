@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import psycopg
 
+from lakewarden.errors import Unavailable
 from lakewarden.hot.connections import session
 from lakewarden.hot.sessions import Lookup, Row
 from lakewarden.postgres.bounded import SILENCE
@@ -16,6 +17,10 @@ from lakewarden.postgres.bounded import SILENCE
 MAX_KEYS = 64
 
 Key = tuple[object, ...]
+
+
+class NotAnswered(Exception):
+    """The database could not be asked. Django's turn: it tries once more, and knows how to say it."""
 
 
 class Coalescer:
@@ -30,12 +35,20 @@ class Coalescer:
         self._running: asyncio.Task[None] | None = None
 
     async def find(self, key: Key) -> Row | None:
-        """The key's row without its ordinality, or None. Raises psycopg.Error when the database cannot be asked."""
+        """The key's row without its ordinality, or None.
+
+        Raises NotAnswered, but Unavailable when the database is silent: whoever tried once more would wait once more.
+        """
         answer: asyncio.Future[Row | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((key, answer))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
-        return await answer
+        try:
+            return await answer
+        except SILENCE as error:
+            raise Unavailable("The database does not answer. Try again shortly") from error
+        except (psycopg.Error, ValueError) as error:
+            raise NotAnswered from error
 
     async def _run(self) -> None:
         try:
