@@ -1,27 +1,26 @@
 """`lakewarden demo` and `spark-sql`: the development stack with one of Lakewarden's Spark programs in front of it."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from standalone.errors import EmbeddedError
+from standalone.dev import INTERRUPTED, exit_code
 from standalone.guardian import GUARDIAN
 from standalone.options import DevOptions
 from standalone.signals import interrupting
 from standalone.stack import DevelopmentStack
 
-_INTERRUPTED = 128 + signal.SIGINT
 _POLL_S = 0.2
 _GRACE_S = 20.0
 
 
 def run(options: DevOptions, *, exit_after: bool, result: Path | None) -> int:
     """Start the stack, run the job, serve on unless `exit_after`; returns the exit code as `dev.run` does."""
-    try:
+
+    def serve() -> int:
         with interrupting(), DevelopmentStack(options) as stack:
             stack.start()
             command = [sys.executable, "-m", "demo", "--ready-file", str(options.ready_path)]
@@ -33,12 +32,9 @@ def run(options: DevOptions, *, exit_after: bool, result: Path | None) -> int:
             options.progress.write("\nStill serving. Ctrl-C stops everything.\n")
             options.progress.flush()
             stack.wait()
-    except EmbeddedError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        return 0 if not exit_after else _INTERRUPTED
-    return 0
+        return 0
+
+    return exit_code(serve, interrupted=INTERRUPTED if exit_after else 0)
 
 
 def shell(ready_file: Path, arguments: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from standalone.ready import ReadyInfo
 from standalone.signals import interrupting
 from standalone.stack import DevelopmentStack
 
-_INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = 128 + signal.SIGINT
 
 
 def run(options: DevOptions, *, make: Callable[[DevOptions], DevelopmentStack] = DevelopmentStack) -> int:
@@ -18,18 +18,27 @@ def run(options: DevOptions, *, make: Callable[[DevOptions], DevelopmentStack] =
 
     0 after serving, 1 after a sentence on stderr, 130 when told to stop before it was ready.
     """
-    try:
+
+    def serve() -> int:
         with interrupting(), make(options) as stack:
             info = stack.start()
             options.progress.write(_summary(info, options))
             options.progress.flush()
             stack.wait()
+        return 0
+
+    return exit_code(serve, interrupted=INTERRUPTED)
+
+
+def exit_code(serve: Callable[[], int], *, interrupted: int) -> int:
+    """That of `serve`; 1 after a sentence on stderr, `interrupted` when it was told to stop."""
+    try:
+        return serve()
     except EmbeddedError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
     except KeyboardInterrupt:
-        return _INTERRUPTED
-    return 0
+        return interrupted
 
 
 def _summary(info: ReadyInfo, options: DevOptions) -> str:

@@ -5,9 +5,9 @@ from itertools import count
 from msgspec import Raw
 
 from catalog.iceberg import partition_specs, sort_orders
-from catalog.iceberg.table_draft import LAST_ADDED, TableDraft
+from catalog.iceberg.table_draft import TableDraft, or_last_added
 from catalog.iceberg.wire import Int32, Wire
-from lakewarden.errors import InvalidArgument, ValidationFailed
+from lakewarden.errors import InvalidArgument
 
 
 class AddSpec(Wire):
@@ -88,11 +88,7 @@ def _field_ids(draft: TableDraft, spec: partition_specs.PartitionSpec) -> list[i
 
 def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:
     """Make a spec the default one; -1 stands for the last spec that this commit added."""
-    spec_id = update.spec_id
-    if spec_id == LAST_ADDED:
-        if draft.last_added_spec is None:
-            raise ValidationFailed("Cannot set last added spec: no spec has been added")
-        spec_id = draft.last_added_spec
+    spec_id = or_last_added(update.spec_id, draft.last_added_spec, "spec")
     if spec_id == draft.long("default-spec-id"):
         return
     draft.put("default-spec-id", spec_id)
@@ -104,13 +100,8 @@ def remove_partition_specs(draft: TableDraft, update: RemovePartitionSpecs) -> N
     removed = set(update.spec_ids)
     if draft.long("default-spec-id") in removed:
         raise InvalidArgument("Cannot remove the default partition spec")
-    if not removed:
-        return
-    kept = zip(draft.specs, list(draft.entries("partition-specs")), strict=True)
-    draft.entries("partition-specs")[:] = [raw for spec_id, raw in kept if spec_id not in removed]
-    for spec_id in removed:
-        draft.specs.pop(spec_id, None)
-    draft.changed = True
+    if removed:
+        draft.remove("partition-specs", draft.specs, removed)
 
 
 def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
@@ -141,11 +132,7 @@ def _same_or_next_order_id(draft: TableDraft, order: sort_orders.SortOrder) -> i
 
 def set_default_sort_order(draft: TableDraft, update: SetDefaultSortOrder) -> None:
     """Make a sort order the default one; -1 stands for the last order that this commit added."""
-    order_id = update.sort_order_id
-    if order_id == LAST_ADDED:
-        if draft.last_added_order is None:
-            raise ValidationFailed("Cannot set last added sort order: no sort order has been added")
-        order_id = draft.last_added_order
+    order_id = or_last_added(update.sort_order_id, draft.last_added_order, "sort order")
     if order_id == draft.long("default-sort-order-id"):
         return
     draft.put("default-sort-order-id", order_id)

@@ -3,9 +3,9 @@
 from msgspec import Raw
 
 from catalog.iceberg import schemas
-from catalog.iceberg.table_draft import LAST_ADDED, TableDraft
+from catalog.iceberg.table_draft import TableDraft, or_last_added
 from catalog.iceberg.wire import Int32, Wire
-from lakewarden.errors import InvalidArgument, ValidationFailed
+from lakewarden.errors import InvalidArgument
 
 
 class AddSchema(Wire):
@@ -54,11 +54,7 @@ def _same_or_next_id(draft: TableDraft, schema: schemas.Schema) -> int:
 
 def set_current_schema(draft: TableDraft, update: SetCurrentSchema) -> None:
     """Make a schema the current one; -1 stands for the last schema that this commit added."""
-    schema_id = update.schema_id
-    if schema_id == LAST_ADDED:
-        if draft.last_added_schema is None:
-            raise ValidationFailed("Cannot set last added schema: no schema has been added")
-        schema_id = draft.last_added_schema
+    schema_id = or_last_added(update.schema_id, draft.last_added_schema, "schema")
     if schema_id == draft.long("current-schema-id"):
         return
     if schema_id not in draft.schemas:
@@ -72,10 +68,5 @@ def remove_schemas(draft: TableDraft, update: RemoveSchemas) -> None:
     removed = set(update.schema_ids)
     if draft.long("current-schema-id") in removed:
         raise InvalidArgument("Cannot remove the current schema")
-    if not removed:
-        return
-    kept = zip(draft.schemas, list(draft.entries("schemas")), strict=True)
-    draft.entries("schemas")[:] = [raw for schema_id, raw in kept if schema_id not in removed]
-    for schema_id in removed:
-        draft.schemas.pop(schema_id, None)
-    draft.changed = True
+    if removed:
+        draft.remove("schemas", draft.schemas, removed)

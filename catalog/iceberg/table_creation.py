@@ -1,12 +1,15 @@
 """Builds the first metadata of a table: from a createTable request, or empty for a creation by updates."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Raw
 
 from catalog.iceberg import partition_specs, schemas, sort_orders, wire
 from catalog.iceberg.fresh_field_ids import FreshFieldIds
+from catalog.iceberg.partition_specs import PartitionField
 from catalog.iceberg.properties import whole_number
+from catalog.iceberg.sort_orders import SortField
 from catalog.iceberg.table_draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.table_updates import check_format_version, check_uuid, clean_location
 from catalog.iceberg.wire import Json, Members, Wire
@@ -110,14 +113,9 @@ def _set_schema(draft: TableDraft, raw: Raw) -> FreshFieldIds:
 
 def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     sent = partition_specs.read(raw, "partition-spec")
-    found = wire.members(raw, "partition-spec")
-    fields = [wire.members(each, "partition-spec") for each in wire.items(found["fields"], "partition-spec")]
-    for each, field in zip(fields, sent.fields, strict=True):
-        if field.source_id not in fresh.of:
-            raise ValidationFailed(f"Cannot find source column for partition field: {field}")
-        each["source-id"] = wire.dump(fresh.of[field.source_id])
-    ids = list(range(partition_specs.FIRST_FIELD_ID, partition_specs.FIRST_FIELD_ID + len(fields)))
-    stored = partition_specs.with_ids(wire.dump(found | {"fields": fields}), 0, ids, "partition-spec")
+    found = _on_fresh_columns(raw, sent.fields, fresh, what="partition")
+    ids = list(range(partition_specs.FIRST_FIELD_ID, partition_specs.FIRST_FIELD_ID + len(sent.fields)))
+    stored = partition_specs.with_ids(found, 0, ids, "partition-spec")
     spec = partition_specs.read(stored, "partition-spec")
     partition_specs.check_names(spec, draft.current_schema())
     draft.entries("partition-specs").append(stored)
@@ -126,14 +124,9 @@ def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
 
 def _set_order(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     sent = sort_orders.read(raw, "write-order")
-    found = wire.members(raw, "write-order")
-    fields = [wire.members(each, "write-order") for each in wire.items(found["fields"], "write-order")]
-    for each, field in zip(fields, sent.fields, strict=True):
-        if field.source_id not in fresh.of:
-            raise ValidationFailed(f"Cannot find source column for sort field: {field}")
-        each["source-id"] = wire.dump(fresh.of[field.source_id])
+    found = _on_fresh_columns(raw, sent.fields, fresh, what="sort")
     order_id = sort_orders.UNSORTED_ID if sent.is_unsorted else sort_orders.FIRST_ID
-    stored = sort_orders.with_id(wire.dump(found | {"fields": fields}), order_id, "write-order")
+    stored = sort_orders.with_id(found, order_id, "write-order")
     draft.entries("sort-orders").append(stored)
     draft.put("default-sort-order-id", order_id)
 
@@ -153,3 +146,14 @@ def _check_properties(properties: dict[str, str], schema: schemas.Schema) -> Non
             raise ValidationFailed(
                 f"Invalid metrics config, could not find column {column} from table prop {name} in schema",
             )
+
+
+def _on_fresh_columns(raw: Raw, sent: Sequence[PartitionField | SortField], fresh: FreshFieldIds, *, what: str) -> Raw:
+    """The spec or order with the new ids of its columns. Raises ValidationFailed for a column that is not there."""
+    found = wire.members(raw, what)
+    fields = [wire.members(each, what) for each in wire.items(found["fields"], what)]
+    for each, field in zip(fields, sent, strict=True):
+        if field.source_id not in fresh.of:
+            raise ValidationFailed(f"Cannot find source column for {what} field: {field}")
+        each["source-id"] = wire.dump(fresh.of[field.source_id])
+    return wire.dump(found | {"fields": fields})

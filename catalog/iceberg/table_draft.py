@@ -3,8 +3,9 @@
 `updates.py` applies the updates of a commit to a draft, `metadata_builder.py` builds the new metadata from it.
 """
 
+from collections.abc import MutableMapping
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -18,10 +19,12 @@ from catalog.iceberg.snapshots import Snapshots
 from catalog.iceberg.sort_orders import SortOrder
 from catalog.iceberg.sort_orders import read as read_order
 from catalog.iceberg.wire import Members, Wire
-from lakewarden.errors import InvalidArgument
+from lakewarden.errors import InvalidArgument, ValidationFailed
+
+T = TypeVar("T")
 
 LAST_ADDED: Final = -1
-"""In set-current-schema, set-default-spec and set-default-sort-order: the last one that this commit added."""
+"""In updates that name a schema, spec, order or view version: the last one that this commit added."""
 NO_SNAPSHOT: Final = -1
 MAIN: Final = "main"
 NEWEST_FORMAT: Final = 3
@@ -46,6 +49,15 @@ class SnapshotRef(Wire, omit_defaults=True):
 
 
 _REF = wire.decoder(SnapshotRef)
+
+
+def or_last_added(identifier: int, last_added: int | None, what: str) -> int:
+    """The id that an update means. Raises ValidationFailed for LAST_ADDED when this commit has added none."""
+    if identifier != LAST_ADDED:
+        return identifier
+    if last_added is None:
+        raise ValidationFailed(f"Cannot set last added {what}: no {what} has been added")
+    return last_added
 
 
 class TableDraft:
@@ -98,6 +110,14 @@ class TableDraft:
             raw = self.members.get(name)
             found = self._lists[name] = [] if raw is None else _LIST.decode(raw)
         return found
+
+    def remove(self, name: str, known: MutableMapping[int, T], removed: set[int]) -> None:
+        """Remove the entries with these ids from an array member; `known` is what was read of it, in its order."""
+        entries = zip(known, list(self.entries(name)), strict=True)
+        self.entries(name)[:] = [raw for identifier, raw in entries if identifier not in removed]
+        for identifier in removed:
+            known.pop(identifier, None)
+        self.changed = True
 
     def is_opened(self, name: str) -> bool:
         """Whether `entries` was called for this member."""

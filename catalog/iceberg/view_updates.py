@@ -7,10 +7,10 @@ from msgspec import Raw
 
 from catalog.iceberg import schemas, table_updates, updates, wire
 from catalog.iceberg.schema_updates import AddSchema
-from catalog.iceberg.table_draft import LAST_ADDED
+from catalog.iceberg.table_draft import or_last_added
 from catalog.iceberg.view_draft import NEWEST_VIEW_FORMAT, HistoryEntry, ViewDraft, ViewVersion, read_version
 from catalog.iceberg.wire import Int32, Json, Wire
-from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
+from lakewarden.errors import BadRequest, InvalidArgument
 
 U = TypeVar("U")
 Apply = Callable[[ViewDraft, Json], None]
@@ -90,10 +90,7 @@ def add_view_version(draft: ViewDraft, update: AddViewVersion) -> None:
     if version_id in draft.versions:
         draft.last_added_version = version_id if version_id in draft.added_versions else None
         return
-    if version.schema_id == LAST_ADDED:
-        if draft.last_added_schema is None:
-            raise ValidationFailed("Cannot set last added schema: no schema has been added")
-        version.schema_id = draft.last_added_schema
+    version.schema_id = or_last_added(version.schema_id, draft.last_added_schema, "schema")
     if version.schema_id not in draft.schemas:
         raise InvalidArgument(f"Cannot add version with unknown schema: {version.schema_id}")
     _check_one_query_per_dialect(version)
@@ -138,11 +135,7 @@ def _check_one_query_per_dialect(version: ViewVersion) -> None:
 
 def set_current_view_version(draft: ViewDraft, update: SetCurrentViewVersion) -> None:
     """Make a version the current one and log it; -1 stands for the last version that this commit added."""
-    version_id = update.view_version_id
-    if version_id == LAST_ADDED:
-        if draft.last_added_version is None:
-            raise ValidationFailed("Cannot set last version id: no current version id has been set")
-        version_id = draft.last_added_version
+    version_id = or_last_added(update.view_version_id, draft.last_added_version, "version")
     if version_id == draft.long("current-version-id"):
         return
     version = draft.versions.get(version_id)

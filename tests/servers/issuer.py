@@ -29,12 +29,20 @@ class RunningIssuer:
         self, auth: tuple[str, str] | None = None, bearer: str | None = None, /, **form: str
     ) -> requests.Response:
         headers = {} if bearer is None else {"Authorization": f"Bearer {bearer}"}
-        return requests.post(f"{self.url}/token", data=form, auth=auth, headers=headers, timeout=10)
+        return requests.post(f"{self.url}/token", data=form, auth=auth, headers=headers, timeout=30)
+
+    def token_of(self, client_id: str, secret: str) -> str:
+        answer = self.post_token((client_id, secret), grant_type="client_credentials")
+        answer.raise_for_status()
+        return str(answer.json()["access_token"])
 
     def engine_token(self) -> str:
         engine = self.identities.engine
-        answer = self.post_token((engine.client_id, engine.client_secret), grant_type="client_credentials")
-        return str(answer.json()["access_token"])
+        return self.token_of(engine.client_id, engine.client_secret)
+
+    def admin_token(self) -> str:
+        admin = self.identities.admin
+        return self.token_of(admin.client_id, admin.client_secret)
 
 
 def free_port() -> int:

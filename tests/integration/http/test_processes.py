@@ -14,7 +14,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import requests
 import urllib3
 
 from standalone.commands import AUDIENCE, lakewarden_command
@@ -50,14 +49,7 @@ def server(issuer: RunningIssuer) -> Iterator[LakewardenServer]:
 
 @pytest.fixture
 def client(issuer: RunningIssuer) -> Iterator[urllib3.PoolManager]:
-    admin = issuer.identities.admin
-    answer = requests.post(
-        f"{issuer.url}/token",
-        data={"grant_type": "client_credentials"},
-        auth=(admin.client_id, admin.client_secret),
-        timeout=30,
-    )
-    token = answer.json()["access_token"]
+    token = issuer.admin_token()
     with urllib3.PoolManager(retries=False, maxsize=16, headers={"authorization": f"Bearer {token}"}) as pool:
         yield pool
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-import requests
 import urllib3
 
 from standalone.commands import AUDIENCE, lakewarden_command
@@ -47,14 +46,7 @@ def server(issuer: RunningIssuer) -> Iterator[LakewardenServer]:
 
 @pytest.fixture
 def token(issuer: RunningIssuer) -> str:
-    admin = issuer.identities.admin
-    answer = requests.post(
-        f"{issuer.url}/token",
-        data={"grant_type": "client_credentials"},
-        auth=(admin.client_id, admin.client_secret),
-        timeout=30,
-    )
-    return str(answer.json()["access_token"])
+    return issuer.admin_token()
 
 
 def ended(server: LakewardenServer, *, within_s: float) -> int | None:

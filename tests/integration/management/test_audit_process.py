@@ -45,10 +45,8 @@ def server(installed: LakewardenServer) -> Iterator[LakewardenServer]:
 
 @pytest.fixture
 def caller(issuer: RunningIssuer) -> Iterator[requests.Session]:
-    admin = issuer.identities.admin
-    answer = issuer.post_token((admin.client_id, admin.client_secret), grant_type="client_credentials")
     with requests.Session() as session:
-        session.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
+        session.headers["Authorization"] = f"Bearer {issuer.admin_token()}"
         yield session
 
 

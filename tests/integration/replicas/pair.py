@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import requests
-
 from standalone.commands import AUDIENCE
 from standalone.issuer.clients import Client, Clients
 from standalone.issuer.state import StateDir
@@ -171,11 +169,7 @@ def _client(name: str) -> Client:
 
 
 def signed_in_as(issuer: RunningIssuer, name: str, secret: str) -> Person:
-    answer = requests.post(
-        f"{issuer.url}/token", data={"grant_type": "client_credentials"}, auth=(name, secret), timeout=30
-    )
-    answer.raise_for_status()
-    return Person(answer.json()["access_token"], name)
+    return Person(issuer.token_of(name, secret), name)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def test_set_current_version_back_is_logged_at_the_commits_time() -> None:
 def test_add_version_that_says_the_same_is_not_added_again() -> None:
     base = create()
     assert commit(base, add("select 1", **{"version-id": 5, "timestamp-ms": 9})) is base
-    with pytest.raises(ValidationFailed, match="Cannot set last version id: no current version id has been set"):
+    with pytest.raises(ValidationFailed, match="Cannot set last added version: no version has been added"):
         commit(base, add("select 1"), LAST)
 
 
@@ -121,7 +121,7 @@ def test_add_schema_that_the_view_has_changes_nothing() -> None:
         (add("x", **{"schema-id": 9}), InvalidArgument, "Cannot add version with unknown schema: 9"),
         (add("x", **{"schema-id": -1}), ValidationFailed, "Cannot set last added schema: no schema has been added"),
         (add("x", "spark", "Spark"), InvalidArgument, "Cannot add multiple queries for dialect spark"),
-        (LAST, ValidationFailed, "Cannot set last version id"),
+        (LAST, ValidationFailed, "Cannot set last added version"),
         ({"action": "set-current-view-version", "view-version-id": 9}, InvalidArgument, "unknown version: 9"),
         ({"action": "assign-uuid", "uuid": OTHER_UUID}, InvalidArgument, "Cannot reassign uuid"),
         ({"action": "upgrade-format-version", "format-version": 0}, InvalidArgument, "Cannot downgrade v1 view to v0"),
