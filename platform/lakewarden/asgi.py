@@ -32,6 +32,7 @@ from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
 from lakewarden.http.running_queries import RUNNING  # noqa: E402 after setup
+from lakewarden.http.whole_answers import WHOLE  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
 from lakewarden.shares import of_server  # noqa: E402 after setup
@@ -66,10 +67,11 @@ _callers = Callers(
     )
 )
 
+_BODILESS = frozenset({"GET", "HEAD"})
 _LAST_WORDS_S = 2  # what the recorder may take at the end, and what the connections may
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Request:
     scope: Scope
     path: bytes
@@ -79,7 +81,10 @@ class _Request:
     @classmethod
     def of(cls, scope: Scope, receive: Receive) -> Self:
         headers = dict(scope["headers"])
-        return cls(scope, raw_path(scope), headers, IncomingBody(receive, headers, _settings))
+        body = IncomingBody(receive, headers, _settings)
+        if scope["method"] in _BODILESS and not body.is_expected:
+            body.is_complete = True
+        return cls(scope, raw_path(scope), headers, body)
 
     @property
     def address(self) -> str:
@@ -115,7 +120,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "HEAD":
             answer = (*answer[:2], b"")
     _complete(request, answer)
-    await _unread.send(send, answer, body=request.body, caller=request.key)
+    await _unread.send(send, answer, body=request.body, caller=request.key, whole=scope.get(WHOLE))
 
 
 async def _answer(request: _Request) -> Answer:

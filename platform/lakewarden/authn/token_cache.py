@@ -1,9 +1,8 @@
 """A bounded cache keyed by tokens; for the modules of authn."""
 
 import threading
+from collections import OrderedDict
 from typing import Generic, TypeVar
-
-from cachetools import LRUCache
 
 T = TypeVar("T")
 
@@ -12,16 +11,23 @@ class TokenCache(Generic[T]):
     """A least-recently-used cache whose keys are `digest_of(token)`. Thread-safe."""
 
     def __init__(self, *, capacity: int) -> None:
-        self._entries: LRUCache[bytes, T] = LRUCache(capacity)
+        self._capacity = capacity
+        self._entries: OrderedDict[bytes, T] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, digest: bytes) -> T | None:
         with self._lock:
-            return self._entries.get(digest)
+            entry = self._entries.get(digest)
+            if entry is not None:
+                self._entries.move_to_end(digest)
+            return entry
 
     def put(self, digest: bytes, entry: T) -> None:
         with self._lock:
             self._entries[digest] = entry
+            self._entries.move_to_end(digest)
+            if len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
 
     def discard(self, digest: bytes) -> None:
         with self._lock:

@@ -6,9 +6,8 @@ are never found again and are evicted in time.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from lakewarden.authz.model import Privilege
 from lakewarden.context import CallerKey, PrincipalId
@@ -18,8 +17,7 @@ T = TypeVar("T")
 CAPACITY = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
+class Epoch(NamedTuple):
     """A project's authorization epoch, as it was read with the object."""
 
     project_id: str

@@ -5,13 +5,12 @@ known yet, an odd header) it leaves to Django by answering None, so that each ru
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class HotRequest:
+class HotRequest(NamedTuple):
     """`path` is percent-encoded, without the query; header names are lower-case; `body` is complete, and small."""
 
     method: str

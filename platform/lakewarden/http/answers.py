@@ -10,6 +10,8 @@ from lakewarden.shares import Shares
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+Whole = Callable[[Answer], bool]
+
 _PIECE: Final = 128 * 1024  # bytes: the most that the transport buffers of an answer
 
 
@@ -31,12 +33,17 @@ class Unread:
                 f"{self._shares.held_by(caller)} of them are yours"
             )
 
-    async def send(self, send: Send, answer: Answer, *, body: IncomingBody, caller: Callable[[], str]) -> None:
+    async def send(
+        self, send: Send, answer: Answer, *, body: IncomingBody, caller: Callable[[], str], whole: Whole | None = None
+    ) -> None:
         """Send an answer; `caller` returns who receives it, and is only called for a large one.
 
-        If the client is still sending a body, the rest is read before the answer ends.
+        If the client is still sending a body, the rest is read before the answer ends. `whole` sends an answer at
+        once, where it can.
         """
         status, headers, content = answer
+        if whole is not None and body.is_complete and len(content) <= _PIECE and whole(answer):
+            return
         await send({"type": "http.response.start", "status": status, "headers": headers})
         if len(content) > _PIECE:
             await self._send_large(send, content, caller())

@@ -38,7 +38,9 @@ class BodyMemory:
 
 
 class IncomingBody:
-    """A request body that is read step by step. `is_complete`: all of it has been received."""
+    """A request body that is read step by step. `is_complete`: all of it has been received; `is_expected`: the headers
+    announce one (RFC 9112, 6).
+    """
 
     def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], limits: ServerConfig) -> None:
         length = headers.get(b"content-length")
@@ -46,7 +48,7 @@ class IncomingBody:
         self.is_complete = False
         self.size = 0
         self.is_late = False
-        self._is_timed = bool(self.announced) or b"transfer-encoding" in headers
+        self.is_expected = bool(self.announced) or b"transfer-encoding" in headers
         self._receive = receive
         self._limits = limits
         self._parts: list[bytes] = []
@@ -101,7 +103,7 @@ class IncomingBody:
             return
 
     async def _read(self) -> None:
-        if not self._is_timed:
+        if not self.is_expected:
             self._parts.append(await self._part())
             return
         self._began = self._began or asyncio.get_running_loop().time()

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from lakewarden import config
 from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
 from lakewarden.http.refusal import CLOSE, last_words, refusal
+from lakewarden.http.whole_answers import WHOLE, WholeAnswer
 from lakewarden.ids import new_id_text
 from lakewarden.networks import network_of
 
@@ -69,6 +70,10 @@ class BoundedConnection(HttpToolsProtocol):
         if self._error is not None:
             raise httptools.HttpParserError  # uvicorn calls `send_400_response`
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Application) -> None:
+        cycle.scope[WHOLE] = WholeAnswer(cycle).send  # type: ignore[typeddict-unknown-key]
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0

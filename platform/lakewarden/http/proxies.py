@@ -24,8 +24,12 @@ class TrustedProxies:
         untrusted senders are removed.
         """
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
-        if not any(name.startswith(_TOLD) for name, _ in headers):
-            return scope
+        for name, _ in headers:
+            if name.startswith(_TOLD):
+                return self._corrected(scope, headers)
+        return scope
+
+    def _corrected(self, scope: Scope, headers: Sequence[tuple[bytes, bytes]]) -> Scope:
         peer = address_of((scope.get("client") or ("", 0))[0])
         if peer is None or not self._trusts(peer):
             return {**scope, "headers": [each for each in headers if not each[0].startswith(_TOLD)]}
