@@ -140,7 +140,7 @@ class AboutRights(ManagementView):
 class Explained(AboutRights):
     @extend_schema(parameters=[_ACTION, *_WHOSE], responses={200: ExplanationShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Explain whether a principal may perform an action, and which grants decide.
+        """Explain whether a principal may perform an action on the object, and which grants decide.
 
         Without `principalUser` and `principalRole` the principal is the caller. Asking about another principal requires
         the right to read the grants on the object (for a role: on its project). Roles that the identity provider gives
@@ -170,7 +170,7 @@ class Explained(AboutRights):
 class WhoMay(AboutRights):
     @extend_schema(parameters=[_ACTION, _EXPAND, *PAGE_PARAMETERS], responses={200: WhoMayShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """List the users and roles that may perform an action, ordered by id, with the grants that decide.
+        """List the users and roles that may perform an action on the object, by id, with the grants that decide.
 
         Listed are principals with a grant on the object, on what contains it or, where that is sufficient, on something
         in it. `expand` also lists the members of such roles. Users who have a role only through their token are not

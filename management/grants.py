@@ -112,7 +112,7 @@ class ObjectGrants(ManagementView):
 
     @extend_schema(request=GrantsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Grant and revoke privileges, at most 100 in one request.
+        """Grant and revoke privileges on the object, at most 100 in one request.
 
         Either all changes are made or none; repeating the request changes nothing.
         """

@@ -21,11 +21,22 @@ PATHS: Final = {
                     "required": True,
                     "description": "The table's id or its `table-uuid`.",
                 },
-                {"in": "query", "name": "pageToken", "schema": {"type": "string"}},
-                {"in": "query", "name": "pageSize", "schema": {"type": "integer"}},
+                {
+                    "in": "query",
+                    "name": "pageToken",
+                    "description": "The `next-page-token` of the previous page.",
+                    "schema": {"type": "string"},
+                },
+                {
+                    "in": "query",
+                    "name": "pageSize",
+                    "description": "The maximum number of reports; 100 by default.",
+                    "schema": {"type": "integer"},
+                },
                 {
                     "in": "query",
                     "name": "report-type",
+                    "description": "Only reports of this type.",
                     "schema": {"type": "string", "enum": ["scan-report", "commit-report"]},
                 },
             ],
@@ -79,6 +90,7 @@ COMPONENTS: Final = {
             "properties": {
                 "metrics-reports": {
                     "type": "array",
+                    "description": "The reports, newest first.",
                     "items": {
                         "type": "object",
                         "properties": {

@@ -1,6 +1,7 @@
 """Generates operations and schemas from views and bodies; drf-spectacular calls it (SPECTACULAR_SETTINGS)."""
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from inspect import cleandoc
 from typing import Any, Final
@@ -10,9 +11,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import Direction, OpenApiParameter
 from rest_framework import serializers
 
+from lakewarden.http.openapi import IncompleteDocument
 from management.base_serializers import Body, Shape
 from management.idempotent_requests import MUTATING
 from management.openapi_components import COMPONENTS, ERROR, PATHS
+from management.openapi_descriptions import MEMBERS, MEMBERS_OF, PATH_PARAMETERS
 
 _PREFIX: Final = "/management/v1/"
 
@@ -67,7 +70,10 @@ class ManagementSchema(AutoSchema):
     def get_description(self) -> str:  # type: ignore[override]  # the library, too, takes no path
         """The docstring of the method, else of the view, but not of its base class."""
         method = getattr(self.view, self.method.lower())
-        return _paragraphs(method.__doc__ or type(self.view).__dict__.get("__doc__"))
+        text = _paragraphs(method.__doc__ or type(self.view).__dict__.get("__doc__"))
+        kind = getattr(self.view, "kind", None)
+        # views of several types of objects share one docstring
+        return text if kind is None else text.replace("the object", f"the {getattr(kind, 'type', kind).value}")
 
     def get_summary(self) -> str | None:
         """The first sentence of the description, else words from the path."""
@@ -110,7 +116,33 @@ def complete(result: dict[str, Any], **_: object) -> dict[str, Any]:
     for kind, made in COMPONENTS.items():
         result["components"].setdefault(kind, {}).update(made)
     paths = dict(sorted({**result["paths"], **PATHS}.items()))
+    _describe_parameters(paths)
+    _describe_members(result["components"]["schemas"])
     return {**result, "paths": paths, "security": [{"bearer": []}]}
+
+
+def _describe_parameters(paths: Mapping[str, Mapping[str, dict[str, Any]]]) -> None:
+    """Add missing descriptions of path parameters. Raises IncompleteDocument for other parameters without one."""
+    for path, operations in paths.items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                name = parameter["name"]
+                if "description" not in parameter:
+                    if name not in PATH_PARAMETERS:
+                        raise IncompleteDocument(f"{path}: the parameter {name} has no description")
+                    parameter["description"] = PATH_PARAMETERS[name]
+
+
+def _describe_members(schemas: Mapping[str, dict[str, Any]]) -> None:
+    """Add descriptions of members that have none of their own. Raises IncompleteDocument if one is missing."""
+    for component, schema in schemas.items():
+        for name, member in schema.get("properties", {}).items():
+            text = MEMBERS_OF.get((component, name)) or MEMBERS.get(name)
+            if "$ref" in member or ("description" in member and (component, name) not in MEMBERS_OF):
+                continue
+            if text is None:
+                raise IncompleteDocument(f"{component}: the member {name} has no description")
+            member["description"] = text
 
 
 def _paragraphs(docstring: str | None) -> str:

@@ -65,13 +65,13 @@ class Assignments(ManagementView):
 
     @extend_schema(responses={200: AssignmentsShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """List the direct assignments, by principal and type."""
+        """List the direct assignments on the object, by principal and type."""
         granted = self.kind.read(self.context, parts)
         return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted))}))
 
     @extend_schema(request=AssignmentsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Add and remove assignments, at most 100 in one request.
+        """Add and remove assignments on the object, at most 100 in one request.
 
         Either all changes are made or none; repeating the request changes nothing.
         """
@@ -162,7 +162,7 @@ class ManagedAccess(ManagementView):
 
     @extend_schema(responses={200: ManagedAccessShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """Read whether the object has managed access, of its own or inherited."""
+        """Read whether managed access is set on the object or on an object that contains it."""
         own, inherited = grants.managed_access(self.kind.seen(self.context, parts))
         return Response(ManagedAccessShape.of({"managed_access": own, "managed_access_inherited": inherited}))
 
@@ -172,9 +172,10 @@ class SetManagedAccess(ManagementView):
 
     @extend_schema(request=ManagedAccessBody, responses={200: None})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Set managed access.
+        """Set managed access on the object.
 
-        With it, only principals who manage grants may grant privileges in the object; without it, owners may too.
+        With it, only principals with `manage_grants` may grant privileges inside the object; without it, owners may,
+        too.
         """
         body = self.body(ManagedAccessBody)
         grants.set_managed_access(self.kind.read(self.context, parts), managed=body.get("managed_access"))
