@@ -1,1 +1,1 @@
-"""The try-out job: real data into Iceberg tables through the catalog, by Spark, read again by PyIceberg."""
+"""The demo's job: Spark loads real data into Iceberg tables through the catalog, and PyIceberg reads them."""

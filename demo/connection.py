@@ -30,7 +30,7 @@ class Warehouse:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server, one of its warehouses and a client that may do there what an engine does."""
+    """A server, one of its warehouses, and a client with an engine's privileges."""
 
     catalog_uri: str
     token_endpoint: str
@@ -41,7 +41,7 @@ class Connection:
 
     @classmethod
     def parse(cls, ready: Mapping[str, Any]) -> "Connection":
-        """From the ready file's JSON object; fields beyond ours are left alone. Raises `BadRequest`."""
+        """Parse the JSON object of a ready file; unknown fields are ignored. Raises BadRequest."""
         try:
             return cls(
                 catalog_uri=ready["catalog_uri"],

@@ -1,4 +1,4 @@
-"""The end of the demo: addresses to open, and snippets to paste that use the same settings."""
+"""Prints what to try after the demo: addresses to open, and snippets with the same settings."""
 
 from demo import snippets
 from demo.connection import Connection

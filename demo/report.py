@@ -1,4 +1,4 @@
-"""What the demo shows a person: steps with their seconds, tables, a bar chart, text. Only this module prints."""
+"""Prints the demo's output: steps with their seconds, tables, a bar chart, text. Only this module prints."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Runs the job from end to end and tells the story of it: `lakewarden demo` calls `run` in a child process."""
+"""Runs the whole job and explains its steps; `lakewarden demo` calls `run` in a child process."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Takes a dropped table back by the management API, as an administrator would: the demo's step about deletion."""
+"""Restores a dropped table through the management API: the demo's step about deletion."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class Management:
         self._call("POST", "delete-profile", json=profile)
 
     def dropped(self, namespace: str, name: str) -> dict[str, Any]:
-        """The dropped table of a name; raises InternalError when it is not there."""
+        """The dropped table with this name. Raises InternalError if it does not exist."""
         for each in self._call("GET", "deleted-tabulars")["tabulars"]:
             if (each["namespace"], each["name"]) == ([namespace], name):
                 return dict(each)

@@ -1,1 +1,1 @@
-"""The servers that let one person run everything on one machine: for `lakewarden dev`, `demo` and tests."""
+"""Runs all servers on one machine: for `lakewarden dev`, `lakewarden demo` and tests. Not for production."""

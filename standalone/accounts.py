@@ -1,4 +1,4 @@
-"""Which system user a server runs as: PostgreSQL refuses root, so root lends it an unprivileged account."""
+"""The system user that a server runs as: PostgreSQL does not run as root, so root uses an unprivileged account."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ _PROBE = 'cd -- "$1" && : > probe'
 
 @dataclass(frozen=True)
 class Account:
-    """A system user that a child process becomes."""
+    """A system user that a child process runs as."""
 
     name: str
     uid: int
@@ -47,12 +47,12 @@ def for_server(existing: Path) -> Account | None:
 
 
 def can_run(account: Account | None, program: Path) -> bool:
-    """Whether the account reaches and may execute `program` with all the libraries it needs."""
+    """Whether the account can execute `program` with all its libraries."""
     return _succeeds(account, [str(program), "--version"])
 
 
 def can_own(account: Account | None, directory: Path) -> bool:
-    """Whether the account can own and use a folder in `directory`: proved with one that is removed again."""
+    """Whether the account can own and use a folder in `directory`; tries it with a temporary one."""
     if account is None:
         return True
     trial = directory / f".probe-{os.getpid()}"
@@ -60,7 +60,7 @@ def can_own(account: Account | None, directory: Path) -> bool:
     try:
         os.chown(trial, account.uid, account.gid, follow_symlinks=False)
         return _succeeds(account, ["/bin/sh", "-c", _PROBE, "sh", str(trial)])
-    except OSError:  # a file system that keeps no owners
+    except OSError:  # the file system does not support owners
         return False
     finally:
         (trial / "probe").unlink(missing_ok=True)
@@ -79,6 +79,6 @@ def _succeeds(account: Account | None, command: list[str]) -> bool:
             capture_output=True,
             check=False,
         )
-    except OSError:  # not there, not reachable, not executable
+    except OSError:  # missing, not accessible or not executable
         return False
     return done.returncode == 0

@@ -1,4 +1,4 @@
-"""How the process tree starts Lakewarden's own commands, and the configuration that it gives them."""
+"""The command line and environment of Lakewarden's own commands in the process tree."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ _OURS = (
 
 
 def lakewarden_command(*arguments: str) -> list[str]:
-    """The command line of `lakewarden <arguments>` in this very Python environment."""
+    """The command line of `lakewarden <arguments>` in the same Python environment."""
     return [sys.executable, "-m", "lakewarden.cli", *arguments]
 
 
@@ -46,7 +46,7 @@ def environment(
     }
     kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
     settings = {_PREFIX + name: value for name, value in ours.items() if value is not None}
-    # one process is enough to try it; a log that is read after a crash must not lack its last lines
+    # one process is enough for trying; output is unbuffered, so the log is complete after a crash
     return {f"{_PREFIX}SERVER__PROCESSES": "1"} | kept | settings | {"PYTHONUNBUFFERED": "1"}
 
 

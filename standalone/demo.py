@@ -1,4 +1,4 @@
-"""`lakewarden demo` and `spark-sql`: the development stack with one of Lakewarden's Spark programs in front of it."""
+"""`lakewarden demo` and `lakewarden spark-sql`: Spark programs on top of the development stack."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def shell(ready_file: Path, arguments: Sequence[str]) -> int:
 
 
 def _run_in_front(command: Sequence[str], stack: DevelopmentStack) -> int:
-    """Run a program with our terminal; it ends when we do, and when a server of the stack does."""
+    """Run a program in this terminal; it ends with this process, or if a server of the stack ends."""
     child = subprocess.Popen(command, start_new_session=True)
     GUARDIAN.add(child.pid, signal_name="TERM")
     try:

@@ -1,4 +1,4 @@
-"""`lakewarden dev`: the development stack in the foreground, for a person or an outside program."""
+"""`lakewarden dev`: the development stack in the foreground."""
 
 import signal
 import sys

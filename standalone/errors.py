@@ -1,7 +1,7 @@
-"""The one error of the embedded parts: a sentence that the command line prints before it exits with 1."""
+"""The error of everything in this package; the command line prints its message and exits with 1."""
 
 from lakewarden.errors import LakewardenError
 
 
 class EmbeddedError(LakewardenError):
-    """An embedded part cannot start or has died; `message` says why, with what value, and what to do."""
+    """A server cannot start or has died; `message` says why, with which value, and what to do."""

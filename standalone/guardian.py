@@ -1,4 +1,4 @@
-"""A tiny shell process that kills our children's process groups when we are gone, for `ManagedProcess`.
+"""A small shell process that ends the children's process groups when this process is gone; for `ManagedProcess`.
 
 It reads the groups from a pipe. The pipe's end means that we ended, however we ended, kill -9 included. On
 Linux every child also asks the kernel for a signal (launch.py); the guardian reaches what those children
@@ -10,7 +10,7 @@ import contextlib
 import subprocess
 import threading
 
-# The groups' own signal first (PostgreSQL's is a clean shutdown), after ten seconds the one that always works
+# first the group's own signal (for PostgreSQL, a clean shutdown), after ten seconds KILL
 _SCRIPT = """
 groups=
 while read -r verb signal group; do
@@ -39,7 +39,7 @@ class Guardian:
         self._shell: subprocess.Popen[bytes] | None = None
 
     def add(self, group: int, *, signal_name: str) -> None:
-        """Kill `group` with signal `signal_name` ("KILL", "INT", ...) should we end before `drop`."""
+        """Send `signal_name` ("KILL", "INT", …) to `group` if this process ends before `drop`."""
         with self._mutex:
             self._signals[group] = signal_name
             self._tell(f"add {signal_name} {group}\n")
@@ -48,7 +48,7 @@ class Guardian:
         return group in self._signals
 
     def drop(self, group: int) -> None:
-        """Forget a group that has ended (its number may be given to another program). Twice does no harm."""
+        """Stop guarding a group that has ended, because its id may be used again. Idempotent."""
         with self._mutex:
             if self._signals.pop(group, None) is None:
                 return
@@ -57,7 +57,7 @@ class Guardian:
                 self._close()
 
     def close(self) -> None:
-        """Let the guardian do its work now: at the interpreter's end it kills what was not stopped."""
+        """Make the guardian act now: called at exit, to end what was not stopped."""
         with self._mutex:
             self._close()
 
@@ -65,10 +65,10 @@ class Guardian:
         if self._shell is None or self._shell.poll() is not None:
             self._close()
             self._shell = self._start()
-            # if somebody killed the one before, the new one learns the whole list
+            # if the guardian was killed, a new one gets the whole list
             line = "".join(f"add {name} {group}\n" for group, name in self._signals.items())
         if self._shell.stdin is not None:
-            # one that is killed this very moment is replaced at the next call
+            # if the guardian is killed right now, the next call replaces it
             with contextlib.suppress(BrokenPipeError):
                 self._shell.stdin.write(line.encode())
 

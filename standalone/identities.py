@@ -1,4 +1,4 @@
-"""The development issuer's clients that the process tree uses."""
+"""The clients at the development issuer that the process tree uses."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,7 +8,7 @@ from standalone.provisioning import Credentials
 
 
 class Identities(Protocol):
-    """`admin` gets every right, `engine` what an engine needs in the warehouse."""
+    """`admin` gets all privileges, `engine` those that an engine needs in the warehouse."""
 
     @property
     def admin(self) -> Credentials: ...
@@ -17,8 +17,8 @@ class Identities(Protocol):
 
 
 def development_identities(state_dir: Path) -> Identities:
-    """The development issuer's identities, made at the first call for this directory."""
-    from standalone.issuer import seed  # noqa: PLC0415 (a mistake is told without waiting for it)
+    """The development issuer's clients, created at the first call for this directory."""
+    from standalone.issuer import seed  # noqa: PLC0415 (usage errors should not wait for this import)
     from standalone.issuer.refusal import StartRefused  # noqa: PLC0415
 
     try:

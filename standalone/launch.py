@@ -1,4 +1,4 @@
-"""Becomes the program that it is told to run, as the user it is told, bound to its parent's life.
+"""Starts a program as the given user, so that it ends together with its parent process.
 
 `ManagedProcess` runs this file as a script: `python -I -S launch.py PARENT SIGNAL UID GID COMMAND...`.
 It is a program of its own, because code between fork and exec is not safe in a process that has threads.
@@ -17,7 +17,7 @@ _CANNOT_RUN = 126
 
 
 def become_user(uid: int, gid: int) -> None:
-    """Give up root for good: groups first, because a plain user may no longer change them."""
+    """Drop root permanently; groups first, because an unprivileged user cannot change them."""
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         become_user(int(uid), int(gid))
     die_with_parent(int(parent), int(number))
     try:
-        os.execv(command[0], command)  # noqa: S606 (no shell is wanted)
+        os.execv(command[0], command)  # noqa: S606 (no shell is needed)
     except OSError as error:
         sys.stderr.write(f"cannot run {command[0]}: {error.strerror}\n")
     return _CANNOT_RUN

@@ -1,4 +1,4 @@
-"""One process tree per data directory: a second `lakewarden dev` or `demo` is told which process has it."""
+"""The lock of a data directory: a second `lakewarden dev` or `demo` fails and names the process that uses it."""
 
 import errno
 import fcntl
@@ -10,7 +10,7 @@ from standalone.errors import EmbeddedError
 
 
 class DirectoryLock:
-    """An exclusive lock on a data directory; the kernel releases it when the holder ends, however it ends."""
+    """An exclusive lock on a data directory; the kernel releases it when the holder ends in any way."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -27,7 +27,7 @@ class DirectoryLock:
     def acquire(self) -> None:
         """Take the lock, or raise `EmbeddedError` with the holder's pid. The directory exists."""
         try:
-            # children do not inherit it (PEP 446): our end is the lock's end
+            # children do not inherit it (PEP 446), so it is released when this process ends
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise EmbeddedError(
@@ -45,7 +45,7 @@ class DirectoryLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Give the lock back. The file stays: removing it would let two others lock different files."""
+        """Release the lock. The file stays: if it were removed, two processes could lock different files."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,4 +1,4 @@
-"""What `lakewarden dev` is asked for, checked before anything is started."""
+"""The options of `lakewarden dev`, checked before anything is started."""
 
 import sys
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ WAREHOUSE_KINDS = ("file",)
 
 @dataclass(frozen=True)
 class DevOptions:
-    """Without `port`: the last run's, or a free one. Without `ready_file`: `ready.json` in `data_dir`."""
+    """Defaults: `port` is that of the last run, or a free one; `ready_file` is `ready.json` in `data_dir`."""
 
     data_dir: Path
     port: int | None = None
@@ -23,7 +23,7 @@ class DevOptions:
     progress: TextIO = field(default_factory=lambda: sys.stderr)
 
     def check(self) -> None:
-        """`EmbeddedError` for what can be seen to fail. An earlier run's ready file is removed."""
+        """Raises EmbeddedError for options that cannot work. Removes the ready file of an earlier run."""
         if self.warehouse not in WAREHOUSE_KINDS:
             raise EmbeddedError(
                 f"--warehouse {self.warehouse} is not available in this version: use {' or '.join(WAREHOUSE_KINDS)}."

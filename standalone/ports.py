@@ -1,4 +1,4 @@
-"""Free ports of 127.0.0.1, and who holds one that is taken; used by everything that listens."""
+"""Finds free ports on 127.0.0.1, and the program that uses a taken one; for everything that listens."""
 
 import errno
 import socket
@@ -12,7 +12,7 @@ _TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports that nobody listens on now; another program may be quicker than the caller."""
+    """`count` different ports that are free now; another program may take one before the caller does."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -42,7 +42,7 @@ def is_taken(port: int) -> bool:
 
 
 def find_holder(port: int) -> str | None:
-    """The program that listens on `port`, as "python3 (pid 4711)"; None when the system does not tell.
+    """The program that listens on `port`, as "python3 (pid 4711)"; None if the system does not provide it.
 
     Linux tells it of our own processes, and to root of all.
     """
@@ -53,7 +53,7 @@ def find_holder(port: int) -> str | None:
                 pid = descriptor.parts[2]
                 name = Path(f"/proc/{pid}/comm").read_text().strip()
                 return f"{name} (pid {pid})"
-        except OSError:  # it ended meanwhile, or may not be inspected
+        except OSError:  # it has ended, or access is denied
             continue
     return None
 

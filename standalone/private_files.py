@@ -1,4 +1,4 @@
-"""Files that hold secrets: written whole or not at all, readable by their owner only."""
+"""Files with secrets: written atomically, and readable only by their owner."""
 
 import os
 from pathlib import Path

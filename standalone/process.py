@@ -1,4 +1,4 @@
-"""A child process that is watched while it runs and never outlives us: every server of the process tree."""
+"""A watched child process that never outlives this process; used for every server of the process tree."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from standalone.guardian import GUARDIAN
 
 _ROTATE_BYTES = 10 * 1024 * 1024
 _TAIL_BYTES = 16 * 1024
-# a link in the place of a log is refused: it could lead root to anybody's file
+# a link instead of a log is refused: through it, root could overwrite any file
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 
 
@@ -66,7 +66,7 @@ class ManagedProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative is the signal that ended it."""
+        """The exit code; None while it runs; a negative number is the signal that ended it."""
         code = self._running().poll()
         if code is not None:
             self._clean_up()
@@ -98,7 +98,7 @@ class ManagedProcess:
         GUARDIAN.add(self._child.pid, signal_name=self._orphan_signal.name.removeprefix("SIG"))
 
     def wait(self, timeout_s: float) -> int | None:
-        """The exit code, or None when it still runs after `timeout_s` seconds."""
+        """The exit code, or None if it still runs after `timeout_s` seconds."""
         try:
             self._running().wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -106,7 +106,7 @@ class ManagedProcess:
         return self.exit_code
 
     def stop(self) -> None:
-        """Ask it to end, and after the grace time end it and its group. Twice does no harm."""
+        """Ask it to end, and kill it with its group after the grace time. Idempotent."""
         if self._child is None:
             return
         if not self.exited:
@@ -117,24 +117,24 @@ class ManagedProcess:
         self._clean_up()
 
     def ended(self) -> str:
-        """How it ended, for a sentence: "ended with exit code 1", "was killed by SIGKILL", "is running"."""
+        """How it ended, for a message: "ended with exit code 1", "was killed by SIGKILL", "is running"."""
         code = self.exit_code
         if code is None:
             return "is running"
         return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
 
     def log_text(self) -> str:
-        """What it has written since this start, at most the last 16 KiB."""
+        """Its output since this start, at most the last 16 KiB."""
         with self.log.open("rb") as source:
             source.seek(max(self._log_start, source.seek(0, os.SEEK_END) - _TAIL_BYTES))
             return source.read().decode(errors="replace")
 
     def log_tail(self, *, lines: int = 8) -> str:
-        """The last lines of what it has written since this start."""
+        """The last lines of its output since this start."""
         return "\n".join(self.log_text().rstrip().splitlines()[-lines:])
 
     def obituary(self, *, when: str) -> str:
-        """That it ended by itself and how, the end of its log, and where the rest is."""
+        """A message that it ended and how, with the end of its log and the log's path."""
         tail = self.log_tail().replace("\n", "\n  ") or "(it wrote nothing)"
         return f"{self.name} {self.ended()} {when}. The end of its log {self.log}:\n  {tail}"
 
@@ -149,7 +149,7 @@ class ManagedProcess:
         return self._child
 
     def _clean_up(self) -> None:
-        # what the program started and left behind; a group lives as long as any of its members
+        # also ends processes that the program has started: a group exists as long as one member does
         if self._child is not None and GUARDIAN.holds(self._child.pid):
             self._signal_group(signal.SIGKILL)
             GUARDIAN.drop(self._child.pid)

@@ -1,4 +1,4 @@
-"""The children of one process: watched together while they run, stopped together, the last started first."""
+"""The child processes of one process, watched together and stopped in reverse order."""
 
 import errno
 import time
@@ -13,33 +13,36 @@ _WATCH_S = 0.25
 
 
 class ProcessTree:
-    """Owns processes, and whatever else has to be undone when they stop."""
+    """Owns processes, and other things that must be undone at the end."""
 
     def __init__(self) -> None:
         self._undo = ExitStack()
         self._children: list[ManagedProcess] = []
 
     def on_stop(self, undo: Callable[[], None]) -> None:
-        """Have `undo` called by `stop`, before everything that was registered earlier."""
+        """Register `undo`, which `stop` calls before everything that was registered earlier."""
         self._undo.callback(undo)
 
     def watch(self, child: ManagedProcess) -> None:
-        """Count the end of `child` as a failure from now on."""
+        """From now on, treat the end of `child` as a failure."""
         self._children.append(child)
 
     def adopt(self, child: ManagedProcess) -> None:
-        """Stop `child` by `stop`, and count its end before that as a failure."""
+        """Register `child`: `stop` stops it, and an earlier end is a failure."""
         self.on_stop(child.stop)
         self.watch(child)
 
     def require_alive(self) -> None:
-        """`EmbeddedError` with the end of its log, if a child has ended by itself."""
+        """Raises EmbeddedError with the end of its log if a child has ended."""
         for child in self._children:
             if child.exited:
                 raise EmbeddedError(child.obituary(when="unexpectedly"))
 
     def wait(self) -> None:
-        """Return when this process is told to stop (`signals.interrupting`); else as `require_alive`."""
+        """Return when a signal asks this process to stop (`signals.interrupting`).
+
+        Raises what `require_alive` raises.
+        """
         try:
             while True:
                 self.require_alive()
@@ -48,7 +51,7 @@ class ProcessTree:
             return
 
     def stop(self) -> bool:
-        """Stop all of it; whether there was a child to stop. Twice does no harm."""
+        """Stop everything; returns whether there was a child to stop. Idempotent."""
         had_children = bool(self._children)
         self._children.clear()
         self._undo.close()
@@ -56,7 +59,7 @@ class ProcessTree:
 
 
 def refusal(error: OSError, *, data_dir: Path) -> EmbeddedError:
-    """The sentence for a refusal of the operating system that nobody foresaw."""
+    """The message for an unexpected error of the operating system."""
     place = error.filename or data_dir
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return EmbeddedError(

@@ -1,4 +1,4 @@
-"""Says on stderr what a command is doing: one line a step, with its seconds."""
+"""Prints the steps of a command on stderr, with their seconds."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Gives a fresh development server a warehouse and an engine that may use it, over the management API."""
+"""Creates a warehouse and authorizes an engine on a new development server, through the management API."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ class Credentials(Protocol):
 
 
 class ManagementClient:
-    """The management API as one client sees it; `EmbeddedError` for every answer that is not as asked for."""
+    """The management API for one client; raises EmbeddedError for every unexpected response."""
 
     def __init__(self, management_uri: str, token: str) -> None:
         self._management_uri = management_uri
@@ -47,7 +47,7 @@ class ManagementClient:
         return cls(management_uri, str(_content(response)["access_token"]))
 
     def ensure_warehouse(self, name: str, *, base_path: Path) -> ReadyWarehouse:
-        """The warehouse `name`, made on the local directory `base_path` if there is none of that name."""
+        """The warehouse `name`; created in the local directory `base_path` if it does not exist."""
         body = {
             "warehouse-name": name,
             "storage-profile": {"type": "local", "base-path": str(base_path)},
@@ -59,7 +59,7 @@ class ManagementClient:
         return ReadyWarehouse(id=str(found["warehouse-id"]), name=name, location=location)
 
     def grant(self, warehouse: ReadyWarehouse, *, application: str, name: str, privileges: tuple[str, ...]) -> None:
-        """Give the application (`oidc~<subject>`), which is made known, the privileges; what it has already stays."""
+        """Register the application (`oidc~<subject>`) and grant it the privileges. Idempotent."""
         described = {"id": application, "name": name, "user-type": "application", "update-if-exists": True}
         self._ask("POST", "/v1/user", described)
         writes = [{"privilege": privilege, "principal": {"user": application}} for privilege in privileges]
@@ -82,7 +82,7 @@ class ManagementClient:
 
 
 def token_endpoint(issuer: str) -> str:
-    """The token endpoint that the issuer's discovery document (OpenID Connect Discovery 4) names."""
+    """The token endpoint in the issuer's discovery document (OpenID Connect Discovery 1.0, section 4)."""
     with urllib3.PoolManager(retries=False, timeout=30.0) as http:
         document = _content(_send(http, "GET", f"{issuer}/.well-known/openid-configuration"))
     return str(document["token_endpoint"])

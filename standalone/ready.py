@@ -1,4 +1,4 @@
-"""What outside programs need to use a development server, and the file that tells them."""
+"""The ready file: addresses and credentials of a development server, for other programs."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from standalone.private_files import write_private
 
 @dataclass(frozen=True)
 class AdminCredentials:
-    """A client that holds every right."""
+    """A client with all privileges."""
 
     client_id: str
     client_secret: str
@@ -18,7 +18,7 @@ class AdminCredentials:
 
 @dataclass(frozen=True)
 class EngineCredentials:
-    """A client that may do in the warehouse what an engine does; `scope` is what its tokens ask for."""
+    """A client with an engine's privileges in the warehouse; `scope` is the scope to request."""
 
     client_id: str
     client_secret: str
@@ -51,7 +51,7 @@ class ReadyInfo:
 
 
 def write_ready_file(info: ReadyInfo, path: Path) -> None:
-    """Write `info` as JSON to `path`: whole or not at all, mode 0600 because it holds secrets."""
+    """Write `info` as JSON to `path`, atomically and with mode 0600, because it contains secrets."""
     try:
         write_private(path, json.dumps(asdict(info), indent=2) + "\n")
     except OSError as error:
@@ -66,7 +66,7 @@ def read_ready_file(path: Path) -> ReadyInfo:
 
 
 def remove_ready_file(path: Path) -> None:
-    """Remove an earlier server's file, which could be mistaken for this one's.
+    """Remove the file of an earlier server, which could be mistaken for that of this one.
 
     `EmbeddedError` where the new one could not be written.
     """

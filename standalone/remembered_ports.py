@@ -1,11 +1,11 @@
-"""The ports of the last run: addresses that somebody has copied keep working when it is started again."""
+"""The ports of the last run, which are used again, so copied addresses keep working."""
 
 import json
 from pathlib import Path
 
 
 def recall(path: Path) -> dict[str, int]:
-    """The ports by server name; empty when the file is missing or damaged, for they are only a preference."""
+    """The ports by server name; empty if the file is missing or damaged, because they are only preferences."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -11,7 +11,7 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @contextmanager
 def interrupting() -> Iterator[None]:
-    """Within, the first such signal raises `KeyboardInterrupt`; later ones do not disturb the stopping.
+    """In the body of the `with`, the first such signal raises KeyboardInterrupt; later ones are ignored.
 
     Does nothing outside the main thread, where Python has no signal handlers.
     """
@@ -25,7 +25,7 @@ def interrupting() -> Iterator[None]:
             fired.set()
             raise KeyboardInterrupt(signal.Signals(number).name)
 
-    # `nohup` has the hang-up ignored, and so it stays
+    # `nohup` ignores SIGHUP, which must stay so
     kept = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else set()
     before = {number: signal.signal(number, interrupt) for number in _STOPPING if number not in kept}
     try:

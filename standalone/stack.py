@@ -31,7 +31,7 @@ _GRACE_S = 25.0
 
 
 class DevelopmentStack:
-    """PostgreSQL, issuer, server and worker; started in order, watched and stopped together.
+    """PostgreSQL, issuer, server and worker, started in order, watched and stopped together.
 
     `command` gives the command line of a Lakewarden command, `identities` the issuer's clients; tests replace
     them. Start it in the main thread: its children end with the thread that started them.
@@ -76,18 +76,18 @@ class DevelopmentStack:
             raise
 
     def require_alive(self) -> None:
-        """`EmbeddedError` with the end of its log, if a child has ended by itself."""
+        """Raises EmbeddedError with the end of its log if a child has ended."""
         self._tree.require_alive()
 
     def wait(self) -> None:
-        """Return when this process is told to stop (`signals.interrupting`).
+        """Return when a signal asks this process to stop (`signals.interrupting`).
 
         `EmbeddedError` when a child ends by itself, with the end of its log.
         """
         self._tree.wait()
 
     def stop(self) -> None:
-        """Stop everything and remove the ready file. Twice does no harm."""
+        """Stop everything and remove the ready file. Idempotent."""
         if self._tree.stop():
             self._progress.say("Stopped.")
 
@@ -175,7 +175,7 @@ class DevelopmentStack:
         )
 
     def _run(self, title: str, *arguments: str) -> None:
-        """Run a Lakewarden command to its end."""
+        """Run a Lakewarden command and wait for its end."""
         process = self._process(arguments[0], self._command(*arguments))
         with self._progress.step(title), process:
             if process.wait(_COMMAND_TIMEOUT_S) != 0:

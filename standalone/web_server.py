@@ -1,4 +1,4 @@
-"""Starts a child that answers HTTP on a port of 127.0.0.1, and waits until it does."""
+"""Starts a child process that serves HTTP on 127.0.0.1, and waits until it answers."""
 
 import time
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def require_free(port: int) -> None:
 
 
 def _answers(child: ManagedProcess, url: str, *, timeout_s: float) -> bool:
-    """True when it answers 200 and runs; False when it ended."""
+    """True if it answers 200 and is running; False if it has ended."""
     deadline = time.monotonic() + timeout_s
     seen = "no answer"
     with urllib3.PoolManager(retries=False, timeout=5.0) as client:

@@ -1,4 +1,4 @@
-"""One Iceberg REST catalog as an engine is told of it: for sessions, the shell and the snippets."""
+"""The settings of an Iceberg REST catalog for engines: for sessions, the shell and the snippets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class RestCatalog:
 
 
 def spark_settings(catalogs: Sequence[RestCatalog]) -> dict[str, str]:
-    """What any Spark needs to use these catalogs; the first one is the default."""
+    """The Spark settings for these catalogs; the first one is the default."""
     settings = {"spark.sql.extensions": EXTENSIONS}
     for catalog in catalogs:
         settings |= catalog.spark_settings()

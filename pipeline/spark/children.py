@@ -1,4 +1,4 @@
-"""Ties a child process to this one, so that the child does not outlive a kill -9 of this one."""
+"""Makes a child process end with this one, even after kill -9."""
 
 import ctypes
 import signal

@@ -1,4 +1,4 @@
-"""Turns what Spark throws into one sentence of our error tree; whoever runs a job for a person wraps it."""
+"""Turns Spark's exceptions into errors of Lakewarden with a one-sentence message."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Asks for a token and the catalog's config before a JVM is started: a wrong secret is said in a moment."""
+"""Requests a token and the catalog's config before a JVM is started, so a wrong secret is reported quickly."""
 
 import json
 import re

@@ -22,7 +22,7 @@ from pipeline.spark.trust import trust_options
 
 
 def silent(_line: str) -> None:
-    """The progress of someone who does not want to hear it."""
+    """A progress callback that does nothing."""
 
 
 def prepare(

@@ -1,1 +1,1 @@
-"""A development OpenID provider: one person can try everything with real tokens. Never for production."""
+"""An OpenID provider for development, so everything can be tried with real tokens. Never for production."""

@@ -24,7 +24,7 @@ _ACCESS_TOKEN_TYPE: Final = "at+jwt"  # noqa: S105 - a type's name
 
 
 def signing_keys(state: StateDir) -> KeySet:
-    """Return the issuer's private key set: the stored RSA key, created when there is none."""
+    """Return the issuer's private key set: the stored RSA key, which is created if it is missing."""
     with state.locked():
         stored = state.read(SIGNING_KEY_FILE)
         if stored is None:
@@ -63,7 +63,7 @@ class AccessTokens(JWTBearerTokenGenerator):
         return self._opaque.hand_out(token, expires_at=time.time() + self.expires_generator)
 
     def read(self, token: str, *, accept_expired: bool = False) -> JsonObject | None:
-        """Return the claims of an access token of this issuer, None when it is not one, has expired or was revoked."""
+        """Return the claims of an access token of this issuer; None if it is invalid, expired or revoked."""
         try:
             decoded = jwt.decode(self._opaque.find(token) or token, self._keys, algorithms=["RS256"])
             options: dict[str, Any] = {
@@ -79,5 +79,5 @@ class AccessTokens(JWTBearerTokenGenerator):
         return decoded.claims if is_valid else None
 
     def revoke(self, claims: JsonObject) -> None:
-        """Let the token with these claims be worth nothing from now on."""
+        """Revoke the token with these claims."""
         self._revoked.add(claims["jti"], expires_at=claims["exp"])

@@ -1,4 +1,4 @@
-"""Grants of a person in a browser: authorization code with PKCE, and refresh; registered by provider.py."""
+"""Grants for users in a browser: authorization code with PKCE, and refresh; registered by provider.py."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
@@ -18,7 +18,7 @@ from standalone.issuer.users import DevUser
 if TYPE_CHECKING:
     from standalone.issuer.provider import Provider
 
-# public clients prove themselves by PKCE, by the device code, or by a token that works once
+# public clients authenticate by PKCE, by the device code, or by a refresh token that can be used once
 ANY_CLIENT: Final = ["none", "client_secret_basic", "client_secret_post"]
 
 Response = tuple[int, Any, Any]
@@ -53,21 +53,21 @@ class CodeGrant(AuthorizationCodeGrant):
         self.server.codes.add(code, pending)
 
     def query_authorization_code(self, code: str, client: Client) -> PendingCode:
-        """Redeem a code: whoever shows it, it works at most once."""
+        """Redeem a code, which can be used only once."""
         pending = self.server.codes.take(code)
         if pending is None or pending.client_id != client.client_id or pending.expires_at <= time.time():
             raise InvalidGrantError("The authorization code is unknown, expired or already used: sign in again.")
         return pending
 
     def delete_authorization_code(self, authorization_code: PendingCode) -> None:
-        """Nothing to do: redeeming took it away."""
+        """Does nothing: redeeming has removed the code."""
 
     def authenticate_user(self, authorization_code: PendingCode) -> DevUser | None:
         return self.server.users.find(authorization_code.subject)
 
 
 class ProofKey(CodeChallenge):
-    """RFC 7636, S256 only, and never optional."""
+    """RFC 7636, with S256 only; PKCE is required."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD = ["S256"]
 
@@ -101,7 +101,7 @@ class RefreshGrant(RefreshTokenGrant):
         return response
 
     def revoke_old_credential(self, refresh_token: RefreshToken) -> None:
-        """Nothing to do: it was used up before the new one was issued."""
+        """Does nothing: the token was marked as used before the new one was issued."""
 
 
 def _refused_refresh() -> InvalidGrantError:

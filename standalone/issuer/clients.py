@@ -1,4 +1,4 @@
-"""OAuth 2.0 clients of the development issuer (RFC 6749 section 2), kept in clients.json."""
+"""OAuth 2.0 clients of the development issuer (RFC 6749 section 2), stored in clients.json."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
@@ -20,7 +20,7 @@ _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost")
 
 @dataclass(frozen=True, slots=True)
 class Client(ClientMixin):
-    """A registered client. One without a secret is public: it proves itself by PKCE or by a device code.
+    """A registered client. One without a secret is public and authenticates by PKCE or by a device code.
 
     `roles` go into tokens that it gets for itself. With `token_format` `opaque` its access tokens are no JWTs.
     """
@@ -52,7 +52,7 @@ class Client(ClientMixin):
         return " ".join(asked or self.default_scopes)
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
-        """Any port and path of this machine (RFC 8252 section 7.3), and nothing outside it."""
+        """Allows redirects to any port and path on this machine (RFC 8252 section 7.3), and nowhere else."""
         try:
             parts = urlsplit(redirect_uri)
             port = parts.port
@@ -76,7 +76,7 @@ class Client(ClientMixin):
 
 
 class Clients:
-    """The registered clients, read anew each time: the file is small and may be edited meanwhile."""
+    """The registered clients; the file is read each time, because it is small and may be edited."""
 
     def __init__(self, state: StateDir) -> None:
         self._state = state
@@ -86,7 +86,7 @@ class Clients:
         return None if entry is None else _from_json(client_id, entry)
 
     def ensure(self, *clients: Client) -> list[Client]:
-        """Add those that are missing and return all as they are stored; the caller holds the state's lock."""
+        """Add missing clients and return all as they are stored. The caller must hold the state's lock."""
         stored = self._state.read(CLIENTS_FILE) or {}
         missing = [client for client in clients if client.client_id not in stored]
         if missing:

@@ -1,4 +1,4 @@
-"""The device flow (RFC 8628): a terminal shows a code that a person confirms; registered by provider.py."""
+"""The device flow (RFC 8628): a terminal shows a code that a user confirms; registered by provider.py."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)

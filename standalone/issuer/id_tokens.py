@@ -1,4 +1,4 @@
-"""What the issuer says about a person: id_tokens (OpenID Connect Core 1.0) and user info."""
+"""Claims about users: id_tokens (OpenID Connect Core 1.0) and user info."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
@@ -14,7 +14,7 @@ from standalone.issuer.users import DevUser
 
 
 class IdToken(OpenIDToken):
-    """Adds an id_token where the scope `openid` was granted (OpenID Connect Core 1.0, section 2)."""
+    """Adds an id_token if the scope `openid` was granted (OpenID Connect Core 1.0, section 2)."""
 
     def __init__(self, *, issuer: str, keys: KeySet) -> None:
         self._issuer = issuer
@@ -31,17 +31,17 @@ class IdToken(OpenIDToken):
 
 
 class IdTokenForCode(IdToken, OpenIDCode):
-    """The same, with the checks of the authorization request that belong to the code flow."""
+    """Like the base class, with the checks of authorization requests in the code flow."""
 
     require_nonce = False
 
     def exists_nonce(self, _nonce: str, _request: OAuth2Request) -> bool:
-        """Replays are for the client to notice: it knows which nonce it sent."""
+        """Always False: the client detects replays, because it knows the nonce that it sent."""
         return False
 
 
 def user_info(user: DevUser, scope: str) -> dict[str, str]:
-    """Return the claims about a person that the scopes `profile` and `email` open (section 5.4)."""
+    """Return the claims about a user that the scopes `profile` and `email` allow (section 5.4)."""
     granted, claims = scope.split(), user.claims()
     opened = {"name": "profile", "preferred_username": "profile", "email": "email"}
     return {"sub": user.subject} | {name: value for name, value in claims.items() if opened[name] in granted}

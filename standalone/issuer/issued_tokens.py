@@ -1,4 +1,4 @@
-"""Opaque access tokens and what was revoked (RFC 7009), kept in files until they expire; for access_tokens.py."""
+"""Opaque access tokens and revoked tokens (RFC 7009), stored in files until they expire; for access_tokens.py."""
 
 import secrets
 import threading
@@ -15,7 +15,7 @@ _PREFIX: Final = "lwdev_"
 
 
 class OpaqueTokens:
-    """Gives out a random text instead of a JWT. Files and memory hold its sha256, not the text. Thread-safe."""
+    """Issues random texts instead of JWTs; files and memory contain only their SHA-256. Thread-safe."""
 
     def __init__(self, state: StateDir) -> None:
         self._entries = _Entries(state, OPAQUE_TOKENS_FILE)
@@ -26,13 +26,13 @@ class OpaqueTokens:
         return token
 
     def find(self, token: str) -> str | None:
-        """Return the JWT that this token stands for, None when it stands for none."""
+        """Return the JWT that this token stands for, or None."""
         entry = self._entries.find(_digest(token)) if token.startswith(_PREFIX) else None
         return None if entry is None else str(entry["jwt"])
 
 
 class RevokedTokens:
-    """The `jti` of access tokens that are worth nothing any more. Thread-safe."""
+    """The `jti` of revoked access tokens. Thread-safe."""
 
     def __init__(self, state: StateDir) -> None:
         self._entries = _Entries(state, REVOKED_TOKENS_FILE)

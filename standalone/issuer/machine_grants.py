@@ -1,4 +1,4 @@
-"""Grants without a person: client credentials and token exchange; registered by provider.py."""
+"""Grants without a user: client credentials and token exchange; registered by provider.py."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
@@ -90,7 +90,7 @@ class TokenExchangeGrant(BaseGrant, TokenEndpointMixin):
         return client
 
     def _set_user(self, subject: dict[str, Any], client: Client) -> None:
-        """The new token speaks of the same subject as the old one, if there still is such a person."""
+        """The new token has the subject of the old one, if that user still exists."""
         if subject["sub"] == client.client_id:
             return
         self.request.user = self.server.users.find(subject["sub"])

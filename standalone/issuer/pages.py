@@ -1,4 +1,4 @@
-"""The issuer's pages for people: sign in, confirm a device, sign out; routed by site.py."""
+"""The issuer's pages for users: sign in, confirm a device, sign out; routed by site.py."""
 
 import re
 from base64 import b64encode
@@ -19,7 +19,7 @@ from standalone.issuer.users import DevUser
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _STYLE: Final = (TEMPLATES / "style.css").read_text(encoding="utf-8")
 _STYLE_HASH: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()
-# a browser applies form-action to the redirect after a form as well, and that leads to the client
+# browsers apply form-action to the redirect after a form, too, and that goes to the client
 _SECURITY_POLICY: Final = (
     f"default-src 'none'; img-src data:; style-src 'sha256-{_STYLE_HASH}'; frame-ancestors 'none';"
     " base-uri 'none'; form-action 'self' http://127.0.0.1:* http://localhost:*"
@@ -29,7 +29,7 @@ _WRONG_PASSWORD: Final = "The user name or the password is wrong."  # noqa: S105
 
 
 class Pages:
-    """Views that show a page or lead away from one. The session says who signed in, by subject."""
+    """Views that show or process pages. The session contains the subject who signed in."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -39,7 +39,7 @@ class Pages:
         return _page(request, "home.html", {"user": user, "issuer": self._provider.issuer})
 
     def authorize(self, request: HttpRequest) -> HttpResponse:
-        """RFC 6749 section 4.1.1: sign in where necessary, then lead back to the client with a code."""
+        """RFC 6749 section 4.1.1: sign in if necessary, then redirect to the client with a code."""
         if not _RESPONSE_TYPE.fullmatch(request.GET.get("response_type", "")):
             return _message(request, "This sign-in link is not valid", "response_type must be 'code'.", status=400)
         user = self._signed_in(request)
@@ -59,7 +59,7 @@ class Pages:
         return response
 
     def device(self, request: HttpRequest) -> HttpResponse:
-        """RFC 8628 section 3.3: the person types the code that the device shows, and decides."""
+        """RFC 8628 section 3.3: the user enters the code that the device shows, and decides."""
         code = (request.POST if request.method == "POST" else request.GET).get("user_code", "")
         user = self._signed_in(request)
         if request.method != "POST":
@@ -109,7 +109,7 @@ class Pages:
         return audience[0] if isinstance(audience, list) and audience else None
 
     def _refuse(self, request: HttpRequest, error: OAuth2Error) -> HttpResponse:
-        """Tell the client by redirect where its address is known to be good, and the person otherwise."""
+        """Report an error to the client by redirect if its address is valid, otherwise to the user."""
         if error.redirect_uri:
             response: HttpResponse = self._provider.handle_error_response(request, error)
             return response

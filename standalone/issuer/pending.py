@@ -1,4 +1,4 @@
-"""Authorization codes and device codes between their request and their redemption; kept in memory only."""
+"""Authorization codes and device codes until they are redeemed; only in memory."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
@@ -46,7 +46,7 @@ class PendingCode(AuthorizationCodeMixin):
 
 @dataclass(slots=True)
 class PendingDevice(DeviceCredentialMixin):
-    """A device that waits for a person (RFC 8628). `subject` is who decided, `is_approved` what."""
+    """A device that waits for a user (RFC 8628). `subject` is the user who decided, `is_approved` the decision."""
 
     client_id: str
     scope: str
@@ -70,7 +70,7 @@ class PendingDevice(DeviceCredentialMixin):
         return self.expires_at <= time.time()
 
     def polls_too_often(self, *, monotonic: Callable[[], float] = time.monotonic) -> bool:
-        """Note a poll; one that comes too early lengthens the interval by 5 s (RFC 8628 section 3.5)."""
+        """Record a poll; polling too early extends the interval by 5 seconds (RFC 8628 section 3.5)."""
         now = monotonic()
         is_early = now - self.polled_at < self.interval_s
         self.polled_at = now
@@ -83,7 +83,7 @@ T = TypeVar("T", PendingCode, PendingDevice)
 
 
 class Pending(Generic[T]):
-    """Code → what waits for it, until it expires. `take` hands each one out once. Thread-safe."""
+    """A map from codes to pending requests until they expire. `take` returns each only once. Thread-safe."""
 
     def __init__(self) -> None:
         self._items: dict[str, T] = {}

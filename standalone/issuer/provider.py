@@ -45,7 +45,7 @@ _WORDS: Final = {
 
 
 class Provider(AuthorizationServer):
-    """authlib's authorization server with our clients, people, codes and tokens. Thread-safe."""
+    """authlib's authorization server with this issuer's clients, users, codes and tokens. Thread-safe."""
 
     def __init__(self, *, issuer: str, state: StateDir, token_lifetime_s: int) -> None:
         super().__init__(client_model=None, token_model=None)
@@ -82,7 +82,7 @@ class Provider(AuthorizationServer):
         return self.clients.find(client_id)
 
     def authenticate_client(self, request: OAuth2Request, methods: list[str], endpoint: str = "token") -> Client:
-        """Authenticate as authlib does, but refuse in words for a person, and the same words for each cause.
+        """Authenticate like authlib, but with a readable message that is the same for each cause.
 
         Raises:
             InvalidClientError: 401 (RFC 6749 section 5.2).
@@ -100,13 +100,13 @@ class Provider(AuthorizationServer):
             raise InvalidScopeError(f"An unknown scope was asked for; this issuer knows: {' '.join(SCOPES)}.")
 
     def handle_error_response(self, request: object, error: OAuth2Error) -> HttpResponse:
-        """Render an error (RFC 6749 section 5.2), never without words for a person."""
+        """Render an error (RFC 6749 section 5.2), always with a description for people."""
         error.description = error.description or _WORDS.get(error.error, "")
         response: HttpResponse = super().handle_error_response(request, error)
         return response
 
     def save_token(self, token: JsonObject, request: OAuth2Request) -> None:
-        """Remember a refresh token; access tokens carry all that they mean."""
+        """Store a refresh token; access tokens need not be stored, because they are self-contained."""
         if "refresh_token" not in token:
             return
         before = request.refresh_token
@@ -119,10 +119,10 @@ class Provider(AuthorizationServer):
         )
 
     def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
-        """Nobody listens."""
+        """Does nothing: authlib's signals are not used."""
 
     def device_of(self, user_code: str) -> PendingDevice | None:
-        """Return the waiting device of a code as a person types it: case, blanks and dashes do not matter."""
+        """Return the waiting device for a code that a user entered; case, blanks and dashes are ignored."""
         typed = "".join(character for character in user_code.upper() if character.isalnum())
         device = self.devices.search(lambda each: each.user_code.replace("-", "") == typed)
         return None if device is None or device.is_expired() else device

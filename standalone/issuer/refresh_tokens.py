@@ -1,4 +1,4 @@
-"""Refresh tokens with rotation (RFC 9700 section 4.14.2): each works once, a reused one ends its family."""
+"""Refresh tokens with rotation (RFC 9700 section 4.14.2): each can be used once; reuse revokes its whole family."""
 
 # mypy: disallow-subclassing-any=false
 # (authlib carries no types)
@@ -21,7 +21,7 @@ _LIFETIME_S: Final = 30 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class RefreshToken(TokenMixin):
-    """What a refresh token stands for. `family` links it to the sign-in that it descends from."""
+    """The content of a refresh token. `family` identifies the sign-in from which it was derived."""
 
     digest: str
     client_id: str
@@ -39,7 +39,7 @@ class RefreshToken(TokenMixin):
 
 
 class RefreshTokens:
-    """The refresh tokens by their sha256: the file does not hold the tokens themselves. Thread-safe."""
+    """The refresh tokens by their SHA-256; the file does not contain the tokens themselves. Thread-safe."""
 
     def __init__(self, state: StateDir) -> None:
         self._state = state
@@ -48,7 +48,7 @@ class RefreshTokens:
         self._tokens = {digest: RefreshToken(digest=digest, **entry) for digest, entry in stored.items()}
 
     def new(self, **_request: object) -> str:
-        """Return a fresh token text; it is worth nothing until `add`."""
+        """Return the text of a new token, which is not valid before `add`."""
         return secrets.token_urlsafe(32)
 
     def add(self, token: str, *, client_id: str, subject: str, scope: str, family: str | None) -> None:
@@ -65,7 +65,7 @@ class RefreshTokens:
             self._save()
 
     def find(self, token: str) -> RefreshToken | None:
-        """Return a token that may be used. A used one revokes its family: somebody else has it as well."""
+        """Return a valid token. A token that was used before revokes its family, because it was probably stolen."""
         with self._lock:
             entry = self._tokens.get(_digest(token))
             if entry is not None and entry.is_used:
@@ -74,7 +74,7 @@ class RefreshTokens:
             return entry if entry is not None and entry.expires_at > time.time() else None
 
     def use_up(self, entry: RefreshToken) -> bool:
-        """Mark it used; False when somebody else was faster."""
+        """Mark the token as used; False if another request was first."""
         with self._lock:
             current = self._tokens.get(entry.digest)
             if current is None or current.is_used:
@@ -84,7 +84,7 @@ class RefreshTokens:
             return True
 
     def revoke(self, entry: RefreshToken) -> None:
-        """End the sign-in that this token descends from."""
+        """Revoke all tokens of the same sign-in."""
         with self._lock:
             self._revoke(entry.family)
 

@@ -1,7 +1,7 @@
-"""Why the development issuer does not start; caught by whoever launches it."""
+"""The error if the development issuer does not start."""
 
 from lakewarden.errors import LakewardenError
 
 
 class StartRefused(LakewardenError):
-    """The issuer must not or cannot start; the sentence says what to change."""
+    """The issuer must not or cannot start; the message says what to change."""

@@ -1,4 +1,4 @@
-"""Creates the development identities once; called by whoever launches the issuer, and by server.py."""
+"""Creates the development identities if they are missing; called by standalone.identities and by server.py."""
 
 import secrets
 import uuid
@@ -32,7 +32,7 @@ class DevCredentials:
 
 @dataclass(frozen=True, slots=True)
 class DevIdentities:
-    """`opaque` gets access tokens that are no JWTs: to see introspection at work."""
+    """The client `opaque` gets opaque access tokens, for trying introspection."""
 
     admin: DevCredentials
     engine: DevCredentials

@@ -60,13 +60,13 @@ def run(
         config = uvicorn.Config(
             application,
             lifespan="off",
-            access_log=False,  # its lines would hold codes and states
+            access_log=False,  # its lines would contain codes and states
             log_level="warning",
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=3,
         )
-        # uvicorn finishes its requests and raises the signal again, for these two
+        # after finishing its requests, uvicorn raises these two signals again
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
@@ -91,7 +91,7 @@ def _ensure_loopback(host: str) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bind here and not in uvicorn: a taken port is then one sentence, and port 0 is known in time."""
+    """Bind the port before uvicorn does, for a clear error if it is taken, and to know the number for port 0."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""The issuer's HTTP side: endpoints for programs here, pages for people in pages.py; mounted by server.py."""
+"""The issuer's HTTP endpoints for programs; the pages for users are in pages.py; mounted by server.py."""
 
 from typing import Any, Final
 

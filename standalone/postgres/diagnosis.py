@@ -1,4 +1,4 @@
-"""Turns what PostgreSQL wrote before it gave up into one sentence that says what to do."""
+"""Turns PostgreSQL's log of a failed start into a sentence that says what to do."""
 
 import shutil
 from pathlib import Path
@@ -37,7 +37,7 @@ _PORT_IN_USE = "Address already in use"
 
 
 def port_was_taken(text: str) -> bool:
-    """Whether the server gave up because another program was quicker to listen on its port."""
+    """Whether the server failed because another program has taken its port."""
     return _PORT_IN_USE in text
 
 
@@ -45,7 +45,7 @@ def explain(what: str, text: str, *, place: Path, log: Path) -> str:
     """One sentence: what happened, its cause as found in `text` (else the last error line there), the log."""
     causes = [cause for sign, cause in _CAUSES if sign in text]
     if not causes and shutil.disk_usage(place).free < _ALMOST_FULL_BYTES:
-        # the log is on that disk, too, and may lack the line that says so
+        # the log is on the same disk, so the line about it may be missing
         causes = [_FULL_DISK]
     if causes:
         return f"{what}: {causes[0].format(place=place)} (log: {log})."

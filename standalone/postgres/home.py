@@ -1,4 +1,4 @@
-"""Where a data directory's PostgreSQL data lie: inside it or, for root, where the server's account can go."""
+"""The location of PostgreSQL's data: in the data directory or, for root, where the server's account has access."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ _NOTE = "postgres.where"
 
 @dataclass(frozen=True)
 class Home:
-    """The places of one embedded server."""
+    """The paths of one embedded server."""
 
     data_dir: Path
     base: Path
@@ -26,12 +26,12 @@ class Home:
 
     @property
     def cluster(self) -> Path:
-        """PostgreSQL's own data folder; it is there only when it is complete."""
+        """PostgreSQL's data folder; it exists only if it is complete."""
         return self.base / "postgres"
 
     @property
     def unfinished(self) -> Path:
-        """A new cluster while it is being made."""
+        """The folder of a new cluster while it is being created."""
         return self.base / "postgres.new"
 
     @property
@@ -39,12 +39,14 @@ class Home:
         return self.data_dir / "logs" / "postgres.log"
 
     def give(self, path: Path) -> None:
-        """Make `path` the server account's; never what a link leads to, which root must not give away."""
+        """Make the server's account the owner of `path`; links are not followed, because root must not give away their
+        target.
+        """
         if self.account is not None:
             os.chown(path, self.account.uid, self.account.gid, follow_symlinks=False)
 
     def password(self) -> str:
-        """The superuser's password, made at the first call and kept in a file of mode 0600."""
+        """The superuser's password, generated at the first call and stored in a file of mode 0600."""
         path = self.data_dir / "postgres.password"
         if path.exists():
             return path.read_text().strip()
@@ -93,7 +95,7 @@ def _prepare_shared(home: Home, shared: Path) -> None:
 
 
 def _link(home: Home) -> None:
-    """Write the note. Data without a note belong to a data directory that was deleted: they are set aside."""
+    """Write the note that names the data directory. Data without it belong to a deleted one and are moved aside."""
     note = home.data_dir / _NOTE
     if (home.data_dir / "postgres").exists():
         raise EmbeddedError(

@@ -18,7 +18,7 @@ from standalone.process import ManagedProcess
 
 _SETTINGS = {
     "listen_addresses": ports.HOST,
-    # nobody needs the socket, and its path would be limited to some hundred characters
+    # the Unix socket is not needed, and the length of its path would be limited
     "unix_socket_directories": "",
     "max_connections": "200",
     "timezone": "UTC",
@@ -74,7 +74,7 @@ class EmbeddedPostgres:
 
     @property
     def process(self) -> ManagedProcess:
-        """The server's process, to be watched."""
+        """The server's process, for watching it."""
         if self._process is None:
             raise EmbeddedError("The embedded PostgreSQL has not been started.")
         return self._process
@@ -86,11 +86,11 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """`postgresql://...` of the database made for use."""
+        """The URL of the database that was created for use."""
         return self.url_of(self._database)
 
     def url_of(self, database: str) -> str:
-        """`postgresql://...` of another database of this server."""
+        """The URL of another database of this server."""
         return f"postgresql://{SUPERUSER}:{quote(self._password)}@{ports.HOST}:{self.port}/{quote(database)}"
 
     def start(self) -> None:
@@ -108,12 +108,12 @@ class EmbeddedPostgres:
         try:
             self._start_on_a_port(cluster)
             self._ensure_database(place)
-        except BaseException:  # Ctrl-C too must not leave it running
+        except BaseException:  # also at Ctrl-C, the server must not keep running
             self.stop()
             raise
 
     def stop(self) -> None:
-        """Fast shutdown: sessions are ended, everything is written. Twice does no harm."""
+        """Fast shutdown: ends sessions and writes everything. Idempotent."""
         if self._process is not None:
             self._process.stop()
 
