@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 from pyspark.sql import Row
 
-from demo import farewell, second_engine
+from demo import next_steps, second_engine
 from demo.connection import CATALOG_NAME, Connection
 from demo.job import NAMESPACE, SUMS, TAG, Job
 from demo.report import Report
@@ -40,7 +40,7 @@ def run(connection: Connection, report: Report) -> DemoResult:
             _drop_and_restore(connection, job, report, tables["weather"])
     tables["flights"] = versions["now"]
     second = _compare(connection, report, tables["flights"])
-    farewell.say(connection, report, table=f"{NAMESPACE}.flights")
+    next_steps.say(connection, report, table=f"{NAMESPACE}.flights")
     return DemoResult(
         namespace=NAMESPACE,
         tables=tables,

@@ -11,7 +11,7 @@ from lakewarden import config
 from lakewarden.context import PrincipalId
 from lakewarden.ids import new_id
 from lakewarden.prepared_statements import fetch
-from lakewarden.tasks import records
+from lakewarden.tasks import scheduling
 from lakewarden.tasks.scope import Entity, Scope
 from tenants.models import Warehouse
 
@@ -32,9 +32,9 @@ class DropOptions:
         return not self.force and warehouse.deletion_profile.expiration_s is not None
 
     def purge_not_before(self) -> datetime | None:
-        """When files may be removed by which nobody asked in so many words; None: at once.
+        """When the files may be removed if the request did not ask for it explicitly; None: immediately.
 
-        Engines that know no default of purging drop a table and register its newest metadata file again.
+        Some engines do not send `purgeRequested`, drop a table and register its newest metadata file again.
         """
         grace = config.current().deletion.purge_grace_s
         if self.purge or not grace:
@@ -89,7 +89,7 @@ def begin(
 
 
 def _add_task(deletion_id: UUID, dropped: Dropped, warehouse: Warehouse, *, at: datetime) -> UUID:
-    return records.add(
+    return scheduling.add(
         expire_deletion,
         {"deletion_id": str(deletion_id)},
         scope=Scope(warehouse.project_id, warehouse.id),

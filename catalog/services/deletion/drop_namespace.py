@@ -23,7 +23,7 @@ from lakewarden.errors import NamespaceNotEmpty, NoSuchNamespace, Protected
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import records
+from lakewarden.tasks import scheduling
 
 MOST_NAMED = 20
 
@@ -157,7 +157,7 @@ def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Ins
     _record_below(namespace, granted.context, payload)
     older = [identifier for (identifier,) in fetch(_OLDER, {"id": namespace.id})]
     ended = fetch(_END_NOW, {"ids": older, "purge": options.with_files})
-    records.hurry([task_id for (task_id,) in ended if task_id is not None])
+    scheduling.hurry([task_id for (task_id,) in ended if task_id is not None])
     _mark(namespace, deletion)
     if not is_tracked:
         sum(batches(deletion.id, granted.context))  # all of it, in this transaction

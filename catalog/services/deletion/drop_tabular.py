@@ -39,7 +39,7 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
 
 
 def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, object]:
-    """Free the name and keep everything else until the time has passed; returns what is told of it."""
+    """Soft deletion: free the name and keep everything else until it expires; returns the payload of the event."""
     tabular, namespace = granted.target, granted.target.namespace
     pointer.lock_row(tabular)  # before its document, as a commit does
     ensure_unprotected(tabular)

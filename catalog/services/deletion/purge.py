@@ -13,7 +13,7 @@ def ensure_own(location: str, owner: str | None) -> None:
 
 
 def settled(location: str, owner: str | None) -> None:
-    """The place is nobody's from now on."""
+    """Release the location: other objects may use it from now on."""
     if identifier := _id(owner):
         occupied_locations.forget_purged(identifier, location)
 

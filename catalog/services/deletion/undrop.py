@@ -15,7 +15,7 @@ from lakewarden.errors import AlreadyExists, Conflict, LakewardenError, NoSuchNa
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import records
+from lakewarden.tasks import scheduling
 
 EVENT = "undropTabulars"
 
@@ -148,7 +148,7 @@ def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
     execute(_LIVE_NAMESPACES, [deletion.id])
     execute(_LIVE_TABULARS, [deletion.id])
     if deletion.task_id is not None:
-        records.withdraw(deletion.task_id, reason="Restored")
+        scheduling.withdraw(deletion.task_id, reason="Restored")
     Deletion.objects.filter(id=deletion.id).delete()  # the instance keeps its id
 
 

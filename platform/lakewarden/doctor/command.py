@@ -6,7 +6,7 @@ from collections import Counter
 
 import click
 
-from lakewarden.doctor.examination import run
+from lakewarden.doctor.checks import run
 from lakewarden.doctor.findings import Finding, State
 
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 
 from lakewarden.config import Config
-from lakewarden.doctor import backlog, growth, schema, sessions, warehouses
+from lakewarden.doctor import backlog, database_sessions, growing_tables, schema, warehouses
 from lakewarden.doctor.findings import Finding, State, fail, ok
 from lakewarden.postgres.bounded import Bounded
 from lakewarden.postgres.opening import open_plain
@@ -100,11 +100,11 @@ def _reached(connection: Bounded, place: str, settings: Config) -> Iterator[Find
         )
         return
     yield ok("database", f"{place} is reachable, PostgreSQL {version}")
-    yield sessions.examine(connection, settings.database)
+    yield database_sessions.examine(connection, settings.database)
     migrated = schema.migrations(connection)
     yield migrated
     if migrated.state is State.OK:
         yield schema.bootstrap(connection)
         yield from warehouses.examine(connection)
         yield from backlog.examine(connection)
-        yield from growth.examine(connection, settings)
+        yield from growing_tables.examine(connection, settings)

@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import holding, queue_settings, records
+from lakewarden.tasks import holding, queue_settings, scheduling
 from lakewarden.tasks.queues import QUEUES, cancelled
 from lakewarden.tasks.scope import Scope
 
@@ -109,7 +109,7 @@ def attempt(task_id: str | None) -> Iterator[Attempt]:
         with transaction.atomic():
             if not end(run, "SUCCESS", str(later), outcome=None):
                 raise Superseded from None
-            records.defer_again(run.task_id, at=later.at)
+            scheduling.defer_again(run.task_id, at=later.at)
         return
     except Exception as error:  # every failure is recorded, and raised again
         reason = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_MESSAGE]
@@ -164,7 +164,7 @@ def end_stopped(run: Attempt, reason: str | None = None) -> None:
         if not end(run, "CANCELLED", reason or default, outcome="CANCELLED" if is_over else None):
             raise Superseded
         if not is_over:
-            records.defer_again(run.task_id, after_s=STOPPED_RETRY_S)
+            scheduling.defer_again(run.task_id, after_s=STOPPED_RETRY_S)
 
 
 def end(run: Attempt, status: str, message: str | None, *, outcome: str | None, progress: float | None = None) -> bool:

@@ -6,7 +6,7 @@ from django.db import close_old_connections, transaction
 from procrastinate.contrib.django import app
 
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import queue_settings, records
+from lakewarden.tasks import queue_settings, scheduling
 from lakewarden.tasks.attempts import Retries, attempt
 from lakewarden.tasks.queues import CLEANUP, QUEUES
 from lakewarden.tasks.scope import Entity, Scope
@@ -32,7 +32,7 @@ def plan_task_log_cleanup(timestamp: int) -> int:  # noqa: ARG001 the scheduler 
 def request(project_id: str) -> None:
     """Queue the cleanup of one project, in the caller's transaction."""
     lock = f"{CLEANUP}:{project_id}"
-    records.add(task_log_cleanup, {}, scope=Scope(project_id), entity=Entity("project", project_id), lock=lock)
+    scheduling.add(task_log_cleanup, {}, scope=Scope(project_id), entity=Entity("project", project_id), lock=lock)
 
 
 @app.task(name="task_log_cleanup", queue=CLEANUP, retry=Retries())

@@ -13,7 +13,7 @@ from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, NoSuchTask
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import records
+from lakewarden.tasks import scheduling
 from lakewarden.tasks.listing import STATUS, Status
 from lakewarden.tasks.queues import cancelled
 from lakewarden.tasks.scope import Scope
@@ -151,7 +151,7 @@ def _run_at(known: _Known, at: datetime | None) -> bool:
     else:
         # a failed task gets a new job, which has all its attempts again
         execute(_FORGET_JOB, [known.job_id])
-        records.defer_again(known.id, at=at)
+        scheduling.defer_again(known.id, at=at)
     return True
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import close_old_connections, transaction
 
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.tasks import records
+from lakewarden.tasks import scheduling
 from lakewarden.tasks.attempts import LOST, Attempt, end, end_stopped
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def _settle(task_id: UUID, job_id: int | None, *, is_failed: bool, is_stopped: b
     if is_stopped:
         end_stopped(Attempt(task_id, None))
     else:
-        records.defer_again(task_id)
+        scheduling.defer_again(task_id)
     execute("delete from procrastinate_jobs where id = %s", [job_id])
     logger.warning("task %s had lost its job: it is %s", task_id, "stopped as was asked" if is_stopped else "run again")
 

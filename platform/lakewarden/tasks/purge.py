@@ -16,7 +16,7 @@ from lakewarden.prepared_statements import fetch
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.profiles import parse_profile
 from lakewarden.storage.removal import Found
-from lakewarden.tasks import queue_settings, records
+from lakewarden.tasks import queue_settings, scheduling
 from lakewarden.tasks.attempts import Attempt, Retries, attempt
 from lakewarden.tasks.purge_ledger import Ledger
 from lakewarden.tasks.queues import PURGE, QUEUES
@@ -98,7 +98,9 @@ def request(
     in `within` (None: they stay).
     """
     arguments = {"profile": profile, "location": location} | ({"within": within} if within else {})
-    return records.add(purge_location, arguments, scope=scope, entity=entity, lock=location, scheduled_for=not_before)
+    return scheduling.add(
+        purge_location, arguments, scope=scope, entity=entity, lock=location, scheduled_for=not_before
+    )
 
 
 @dataclass

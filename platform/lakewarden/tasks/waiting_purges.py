@@ -7,7 +7,7 @@ from typing import Final
 
 from lakewarden.prepared_statements import fetch
 from lakewarden.storage.places import range_below
-from lakewarden.tasks import records
+from lakewarden.tasks import scheduling
 from lakewarden.tasks.queues import PURGE
 
 # the condition must have the form of the index task_purge_place
@@ -28,7 +28,7 @@ def withdraw(location: str, *, reason: str) -> None:
     """
     for (task_id,) in fetch(_LOCK, [location]):
         if fetch(_UNQUEUE, [task_id]):
-            records.withdraw(task_id, reason=reason)
+            scheduling.withdraw(task_id, reason=reason)
 
 
 def count_below(location: str) -> int:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from lakewarden.tasks import purge, records
+from lakewarden.tasks import purge, scheduling
 from lakewarden.tasks.scope import Entity, Scope
 from tests.integration.tasks.purges import sql
 
@@ -56,5 +56,5 @@ def test_a_task_that_is_run_again_takes_its_turn() -> None:
     ((last,),) = sql("select id from task where project_id = %s order by job_id desc limit 1", GREEDY)
     sql("delete from procrastinate_jobs where id = (select job_id from task where id = %s)", last)
     with transaction.atomic():
-        records.defer_again(last)
+        scheduling.defer_again(last)
     assert MODEST not in taken(22)[6:]

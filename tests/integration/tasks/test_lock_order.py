@@ -12,17 +12,17 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from lakewarden.tasks import attempts, orphans, records, waiting_purges
+from lakewarden.tasks import attempts, orphans, scheduling, waiting_purges
 from tenants.models import Warehouse
 from tests.integration.tasks.purges import ask, sql
 
 WAITING = "select count(*) from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))"
 DEEDS: dict[str, Callable[[UUID, str], object]] = {
     "withdraw the purge of a place": lambda _, place: waiting_purges.withdraw(place, reason="taken"),
-    "withdraw": lambda task, _: records.withdraw(task, reason="restored"),
-    "hurry": lambda task, _: records.hurry([task]),
+    "withdraw": lambda task, _: scheduling.withdraw(task, reason="restored"),
+    "hurry": lambda task, _: scheduling.hurry([task]),
     "begin": lambda task, _: attempts._begin(task),
-    "run again": lambda task, _: records.defer_again(task),
+    "run again": lambda task, _: scheduling.defer_again(task),
 }
 
 
@@ -77,7 +77,7 @@ def test_an_orphan_is_looked_at_again_when_it_is_locked(
         other.execute("select 1 from task where id = %s for update", [task])
         done = pool.submit(settle)
         _wait_for_waiting(other)
-        other.execute(records._DEFER_AGAIN, {"id": task, "at": None, "after_s": 0})
+        other.execute(scheduling._DEFER_AGAIN, {"id": task, "at": None, "after_s": 0})
         other.commit()
         done.result(10)
     assert sql("select count(*) from procrastinate_jobs where status = 'todo'") == [(1,)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lakewarden.config import Config
-from lakewarden.doctor import command, examination
+from lakewarden.doctor import checks, command
 from lakewarden.doctor.findings import Finding, State, fail, ok, warn
 
 SECRET = "correct-horse"
@@ -16,7 +16,7 @@ def states(findings: list[Finding], name: str) -> list[State]:
 
 
 def test_every_problem_of_the_configuration_is_a_line_and_nothing_else_is_examined() -> None:
-    found = examination.run(
+    found = checks.run(
         {
             "LAKEWARDEN__SERVER__PORT": "many",
             "LAKEWARDEN__SERVRE__HOST": "x",
@@ -32,7 +32,7 @@ def test_every_problem_of_the_configuration_is_a_line_and_nothing_else_is_examin
 
 
 def test_an_empty_environment_fails_without_a_traceback() -> None:
-    found = examination.run({})
+    found = checks.run({})
     assert states(found, "configuration") == [State.OK]
     assert states(found, "identity") == [State.FAIL]
     assert states(found, "database") == [State.FAIL]
@@ -44,8 +44,8 @@ def test_a_check_that_fails_itself_becomes_a_finding_without_its_text(monkeypatc
         yield ok("first", "is fine")
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr(examination, "CHECKS", (("odd", broken),))
-    found = examination.run({})
+    monkeypatch.setattr(checks, "CHECKS", (("odd", broken),))
+    found = checks.run({})
     assert [finding.name for finding in found] == ["configuration", "first", "odd"]
     assert found[-1].state is State.FAIL
     assert "RuntimeError" in found[-1].sentence
@@ -59,7 +59,7 @@ def test_everything_that_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
         {"LAKEWARDEN__STORAGE__LOCAL_ROOTS": str(tmp_path / "gone")},
     ]
     for environment in environments:
-        assert all(bool(finding.fix) != (finding.state is State.OK) for finding in examination.run(environment))
+        assert all(bool(finding.fix) != (finding.state is State.OK) for finding in checks.run(environment))
 
 
 @pytest.mark.parametrize(
