@@ -32,7 +32,7 @@ from tenants.models.warehouse import PROJECT, WAREHOUSE, WITH_PROJECT, warehouse
 
 _CAPACITY: Final = 10_000
 _LIFETIME_S: Final = 600
-"""A row's version is told by `xmin`, which may come again after very many transactions."""
+"""A row's version is its `xmin`, which can be the same again after very many transactions; hence a limited lifetime."""
 
 _NAMESPACE_VERSION: Final = "concat_ws(' ', n.xmin, w.xmin, p.xmin)"
 _WAREHOUSE_VERSION: Final = "concat_ws(' ', w.xmin, p.xmin)"

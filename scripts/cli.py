@@ -10,9 +10,8 @@ from lakewarden.cli import main
 
 HEAD = """# Command line
 
-Every command prints its own help with `--help`. A mistake is one sentence on standard error; the exit code is then 1,
-or 2 where the command was called wrongly. All settings come from the environment: see
-[Configuration](configuration.md).
+Every command has an option `--help`. Errors are printed on standard error; the exit code is then 1, or 2 if the command
+was called with wrong options. All settings come from the environment: see [Configuration](configuration.md).
 """
 
 

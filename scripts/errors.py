@@ -8,25 +8,24 @@ from lakewarden.errors import LakewardenError
 
 HEAD = """# Errors
 
-Every API answers an error with the body of the Iceberg REST specification:
+All APIs return errors in the format of the Iceberg REST specification:
 
 ```json
 {"error": {"message": "Table does not exist: sales.orders", "type": "NoSuchTableException", "code": 404}}
 ```
 
-`code` is the HTTP status, `type` is what a program should look at, and `message` is a sentence for people, whose
-wording may change. The header `X-Request-Id` names the request; the message of a 5xx repeats it, and it finds the
-request in the server's log and in the audit.
+`code` is the HTTP status. `type` is for programs. `message` is for people; its wording may change. The header
+`X-Request-Id` identifies the request in the server's log and in the audit; the message of a 5xx contains it, too.
 
-An object that the caller may not see is answered exactly like one that does not exist: 404. 503 carries `Retry-After`
-and promises that nothing was changed. When it is not known whether a change was made, the type is
+For an object that the caller may not see, the response is the same as for one that does not exist: 404. A 503 has
+`Retry-After` and guarantees that nothing was changed. If it is not known whether a change was made, the type is
 `CommitStateUnknownException`.
 
 | status | type | when | what to do |
 |---|---|---|---|
 """
 TAIL = """
-Below `/lakehouse` some types have other names, because its clients expect them:
+Below `/lakehouse`, some types have the names that its clients expect:
 
 | elsewhere | below `/lakehouse` |
 |---|---|

@@ -6,8 +6,8 @@ from lakewarden.events.types import SECTIONS, EventType
 
 HEAD = """# Events
 
-Every change writes an event to the outbox, the table `outbox_event`, in the transaction of the change itself: both are
-there, or neither. The audit entry of the change has the same type (`action`), object, actor and data.
+Every change writes an event to the outbox, the table `outbox_event`, in the transaction of the change: either both are
+stored or neither. The audit entry of the change has the same type (`action`), object, actor and data.
 
 **Events are not delivered anywhere yet**: there is no relay to Kafka, NATS or a webhook in this release. They are kept
 for `LAKEWARDEN__EVENTS__RETENTION_DAYS`, and can be read from the table:
@@ -19,19 +19,19 @@ select * from outbox_event where sequence > :last_seen order by sequence;
 | column | meaning |
 |---|---|
 | `sequence` | increases with each event of one object; events of others may appear later than higher ones |
-| `id` | a UUID that identifies the event for good |
+| `id` | the UUID of the event |
 | `type` | see below |
 | `project_id` | the project; null for events of the server |
-| `object_type`, `object_id` | what changed |
-| `actor` | who did it, `<provider>~<subject>`; `system~…` for background work |
-| `request_id` | the `X-Request-Id` of the request that did it; for background work the id of its task |
+| `object_type`, `object_id` | the object that changed |
+| `actor` | the user who made the change, `<provider>~<subject>`; `system~…` for background work |
+| `request_id` | the `X-Request-Id` of the request that made the change; for background work the id of its task |
 | `data` | members as listed below; names and ids, never secrets |
 """
 NOTES = """
-`purge` says whether the files are removed too. A drop of one table or view for good has `force`; every other drop has
+`purge` says whether the files are removed, too. A permanent drop of one table or view has `force`; every other drop has
 `deletion-id` and `expires-at`, and `soft` says whether it can be undone until then. `before` is the earlier name, path
-or location, `replaced-by` the id of the table that a registration with `overwrite` put in its place. A recursive drop
-writes an event for each object; the event of the namespace that was named says how many were in it.
+or location; `replaced-by` is the id of the table that replaced it (a registration with `overwrite`). A recursive drop
+writes an event for each object; the event of the dropped namespace also has the number of objects in it.
 """
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 HEAD = """# The management API
 
-Every route, by what it is about. Parameters, bodies and answers are in the OpenAPI 3.1 document
-[management-api.yaml](management-api.yaml), which a server also answers at `/management/v1/openapi.json`.
-[Provision over REST](../how-to/provision-over-rest.md) shows the API at work, [Errors](errors.md) lists its errors.
+All routes by topic. Parameters, bodies and responses are described in the OpenAPI 3.1 document
+[management-api.yaml](management-api.yaml), which a server also returns at `/management/v1/openapi.json`.
+[Provision over REST](../how-to/provision-over-rest.md) has examples, [Errors](errors.md) lists the errors.
 
 """
 _METHODS = ("get", "post", "put", "patch", "delete")

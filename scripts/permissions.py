@@ -18,14 +18,15 @@ from lakewarden.authz.model import (
 
 HEAD = """# Permissions
 
-What can be granted on which kind of object, what follows from it there and on what lies in it, and what each action
-needs. This page is made from the model that decides; [Permissions explained](../explanation/permissions.md) tells how
-to think about it.
+This page lists the privileges that can be granted on each type of object, what they imply there and on objects inside,
+and what each action needs. It is generated from the model that the server uses. [Permissions
+explained](../explanation/permissions.md) is an introduction.
 
-A privilege counts on the object that it is granted on and, as the tables say, on everything in it. `see` is never
-granted: it follows from any other right on the object, and from any right on something in it (whoever sees a project
-may read its roles). Who does not see an object is answered as if it did not exist (404); who sees it and may not do
-something is told so (403). `GET …/explanation?action=…` says which grant decides, `GET …/who-may?action=…` who may.
+A privilege applies to the object that it is granted on and, according to the tables, to everything inside it. `see` is
+never granted: it follows from any other privilege on the object, and from any privilege on something inside it; whoever
+sees a project may also read its roles. For a caller who may not see an object, it does not exist (404). A caller who
+sees an object but may not do something gets 403. `GET …/explanation?action=…` returns the grants that decide, and
+`GET …/who-may?action=…` lists who may.
 
 """
 _LYING_IN = {
@@ -36,8 +37,8 @@ _LYING_IN = {
 }
 MANAGED = """## Managed access
 
-On a warehouse or namespace of managed access, `ownership` of namespaces, tables and views in it (of the namespace
-itself, too) gives `modify` and `create`, not `manage_grants`: who owns something there does not grant rights on it.
+In a warehouse or namespace with managed access, `ownership` of a namespace, table or view (including the namespace
+itself) implies `modify` and `create`, but not `manage_grants`: owners cannot grant privileges on their objects.
 """
 
 

@@ -17,9 +17,9 @@ from scripts import cli, events, permissions
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 HEAD = """# Configuration
 
-Everything is set by environment variables. Upper and lower case are the same in names. The server refuses to start if a
-name is unknown or a value is not valid. Lists are separated by commas. `<ID>` is the id of an OIDC provider (`oidc` for
-the first): users of it are `<id>~<subject>`.
+All settings are environment variables. Upper and lower case are the same in names. The server does not start if a name
+is unknown or a value is not valid. Lists are separated by commas. `<ID>` is the id of an OIDC provider, `oidc` for the
+first one; the ids of its users are `<id>~<subject>`.
 
 | variable | meaning | default |
 |---|---|---|

@@ -27,7 +27,7 @@ NAMESPACES = Coalescer(f"""
 """)  # noqa: S608 constant joins
 
 # (warehouse id, namespace's path key, key after which, how many, known id, known epoch)
-# → id, path, project, epoch, whether the names are told, names with U+001F between
+# → id, path, project, epoch, whether the names are included, names separated by U+001F
 TABLE_NAMES = Coalescer(f"""
     select k.i, n.id, n.path, p.id, p.authz_epoch, (k.id = n.id and k.epoch = p.authz_epoch) is true, l.names
     from unnest(%s::uuid[], %s::text[], %s::text[], %s::bigint[], %s::uuid[], %s::bigint[])
@@ -45,7 +45,7 @@ TABLE_NAMES = Coalescer(f"""
 """)  # noqa: S608 constant joins
 
 # (warehouse id, key after which, how many, known id, known epoch)
-# → id, None, project, epoch, whether the names are told, names of the top namespaces with U+001F between
+# → id, None, project, epoch, whether the names are included, names of the top namespaces separated by U+001F
 TOP_NAMESPACE_NAMES = Coalescer(f"""
     select k.i, w.id, null, p.id, p.authz_epoch, (k.id = w.id and k.epoch = p.authz_epoch) is true, l.names
     from unnest(%s::uuid[], %s::text[], %s::bigint[], %s::uuid[], %s::bigint[])

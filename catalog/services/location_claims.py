@@ -283,7 +283,7 @@ def may_modify(context: RequestContext, warehouse: Warehouse, namespace_id: UUID
 
 
 def may_hand_on(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | None) -> bool:
-    """Whether the caller may also grant rights on what lies there: they do so who register it elsewhere."""
+    """Whether the caller may also grant rights on the files there: registering them elsewhere has that effect."""
     return {Privilege.MODIFY, Privilege.MANAGE_GRANTS} <= _held(context, warehouse, namespace_id)
 
 

@@ -73,7 +73,7 @@ def _position(key: str) -> datetime:
     return position
 
 
-# what can be undropped is no table of the warehouse meanwhile; the lock is for a warehouse that is being deleted
+# dropped tables that can be restored do not count; the lock excludes the deletion of the warehouse
 _COUNT = """
     insert into warehouse_statistics (warehouse_id, timestamp, number_of_tables, number_of_views, updated_at)
     select w.id, %(hour)s,

@@ -112,7 +112,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         answer = await _answer(request)
     except ConnectionAbortedError:
-        return  # there is nobody to answer, and what came is not what was meant
+        return  # the client is gone and the body is incomplete
     except LakewardenError as error:
         answer = refusal(error, clean_request_id(request.headers.get(b"x-request-id", b"").decode("latin-1")))
         if not request.body.is_complete or isinstance(error, PayloadTooLarge):
@@ -179,7 +179,7 @@ def _ensure_known(request: _Request, asking: Asking) -> None:
 
 
 def _complete(request: _Request, answer: Answer) -> None:
-    """Put on what all answers have in common, whoever gave them."""
+    """Add the headers that all answers have in common."""
     _, headers, _ = answer
     keep_private(request.path, headers)
     if _cors.is_on:

@@ -35,7 +35,7 @@ from typing import ClassVar
 
 
 class LakewardenError(Exception):
-    """Base of every error that a caller may see. `message` is one sentence for a person."""
+    """Base of every error that a caller may see. `message` is a sentence for people."""
 
     status: ClassVar[int] = 500
     wire_type: ClassVar[str] = "InternalServerError"

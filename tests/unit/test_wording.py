@@ -1,8 +1,10 @@
-"""Messages, help texts and the OpenAPI documents are written in plain international English."""
+"""Messages, help texts, docstrings, comments and the OpenAPI documents are in plain international English."""
 
 import ast
+import io
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,9 @@ UNCLEAR = {
     r"\b(he|him|his|himself)\b": 'write "they", "them", "their"',
     r"\b(is|are|was) (ours|theirs)\b|\bnot ours\b|\ba? ?\w+ of ours\b": "say whose it is",
     r"\bin so many words\b|\bto be had\b|\bsays it\b": "say what is meant",
-    r"\b(is|are) told\b|\btells? (how|the|a|which|what)\b": 'write "returns", "is returned" or "payload"',
-    r"\bwho [a-z]+ (there|it)\b": "say what may be the cause",
+    r"\b(is|are|be|been) told\b|\btells? (how|the|a|which|what)\b": 'write "returns", "is returned" or "payload"',
+    r"\bwho (writes|asks|says|has|lies) (there|it)\b": "say what may be the cause",
+    r"\bnobody's\b|\bnobody is\b|\bis nobody\b|\bnone of this\b": "say who does not, or what it does not belong to",
 }
 UNCLEAR_TO_API_USERS = UNCLEAR | {r"\bRaises [A-Z]": "name the HTTP status", r"\bWhat was set\b": "say what is read"}
 
@@ -39,6 +42,16 @@ def sentences(source: str) -> Iterator[str]:
             yield node.value
 
 
+def remarks(source: str) -> Iterator[str]:
+    """The docstrings and comments of a module; a docstring with its lines joined."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield " ".join(node.value.value.split())
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
 def descriptions(document: object) -> Iterator[str]:
     """All summaries and descriptions of an OpenAPI document."""
     if isinstance(document, dict):
@@ -52,16 +65,26 @@ def descriptions(document: object) -> Iterator[str]:
             yield from descriptions(value)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_messages_of_the_source(room: str) -> None:
+def found_in(room: str, read: Callable[[str], Iterator[str]]) -> list[str]:
     modules = [path for path in (ROOT / room).rglob("*.py") if "migrations" not in path.parts]
-    found = [
+    assert modules
+    return [
         f"{path.relative_to(ROOT)}: {fault}"
         for path in modules
-        for sentence in sentences(path.read_text(encoding="utf-8"))
+        for sentence in read(path.read_text(encoding="utf-8"))
         for fault in faults(sentence, UNCLEAR)
     ]
-    assert modules
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_messages_of_the_source(room: str) -> None:
+    found = found_in(room, sentences)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "scripts"])
+def test_docstrings_and_comments_of_the_source(room: str) -> None:
+    found = found_in(room, remarks)
     assert not found, "\n".join(found)
 
 
@@ -80,6 +103,8 @@ def test_descriptions_of_the_apis(name: str) -> None:
         "Invalid pageToken: it is none of this server's",
         "The user was deleted: nothing can be given to him",
         "Port 80 is not ours to use",
+        "Nobody is told an older state",
+        "The place is nobody's from now on",
         "After 3 rounds something still lies at file:///a: who writes there?",
         "How many of the latest attempts are told",
         "The caller's own row. Raises Forbidden for a deleted user.",

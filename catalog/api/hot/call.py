@@ -49,10 +49,10 @@ class Hot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HotRead:
-    """One kind of read: who answers it, and what its caller must hold.
+    """A hot read: its handler, and the action that the caller must be allowed to do.
 
-    `answer` returns None for what is Django's. `noted` is the action that the audit is told, where Django asks for
-    less first: a list of everything is more than a list of what may be seen.
+    `answer` returns None if Django must answer the request. `noted` is the action that the audit records, where Django
+    asks for less first: a list of everything is more than a list of what may be seen.
     """
 
     answer: Callable[["HotCall"], Awaitable[Answer | None]]

@@ -52,7 +52,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """What a commit is told when all steps before it are committed, too: `new` is None where it changes nothing."""
+    """The outcome of a commit if all steps before it are committed, too; `new` is None if it changes nothing."""
 
     asked: Asked
     outcome: Stored | Exception
@@ -96,10 +96,10 @@ def tell_all(group: Iterable[Asked], outcome: Exception | None) -> None:
 
 
 async def build(base: Stored, asked: Sequence[Asked]) -> Chain:
-    """Compute the commits one on the other and write their files.
+    """Compute the commits, each based on the one before, and write their files.
 
-    One whose file cannot be written is told so, and the others are computed without it. Those that are not the
-    writer's are told None.
+    A commit whose file cannot be written gets the error, and the others are computed without it. Commits that the
+    writer does not handle get None.
     """
     chain, left = Chain(base), list(asked)
     while left:

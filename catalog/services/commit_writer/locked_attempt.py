@@ -28,7 +28,7 @@ class LockedAttempts:
         self._places = asyncio.Semaphore(MOST)
 
     async def carry_out(self, group: Sequence[Asked], known: Tabular) -> Chain | None:
-        """The chain that was committed; of None, everybody has been told already."""
+        """The committed chain; None if all commits of the group have their outcomes already."""
         if self._places.locked():
             tell_all(group, None)
             return None

@@ -1,4 +1,6 @@
-"""Moves the pointers of many tables at once: one statement, one round trip, that waits for nobody's row or key."""
+"""Moves the pointers of many tables by one statement in one round trip, which never waits for
+a lock on a row or key.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +63,7 @@ def is_refusal(error: psycopg.Error) -> bool:
 
 
 def unknown(error: psycopg.Error) -> CommitStateUnknown:
-    """What those are told whose commit was sent to a database that then fell silent."""
+    """The error for commits that were sent to a database which then did not answer."""
     told = CommitStateUnknown(
         "The database failed during the commit of the change: load the object to see whether it was applied"
     )

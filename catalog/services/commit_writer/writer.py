@@ -95,7 +95,7 @@ class _Lane:
             try:
                 if group:
                     await self._carry_out(group)
-            except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
+            except Exception as error:  # noqa: BLE001 every waiting request must get an outcome, whatever the error
                 tell_all(group, error)
 
     def _next(self) -> list[Asked]:

@@ -1,6 +1,6 @@
-"""Adds objects of several requests with all that belongs to them, by one statement that waits for nobody's row or key.
+"""Adds the objects of several requests by one statement, which never waits for a lock on a row or key.
 
-Rows, documents, owners, audit, events and the outcomes of idempotency keys are there for an object, or nothing is.
+For each object, either everything is added (row, document, owner, audit, event, idempotency outcome) or nothing.
 """
 
 import asyncio

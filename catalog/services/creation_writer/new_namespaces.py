@@ -20,7 +20,7 @@ _running: set[asyncio.Task[bool]] = set()
 
 
 class Created(NamedTuple):
-    """What is told of a new namespace."""
+    """The response's content for a new namespace."""
 
     path: list[str]
     properties: dict[str, str]
@@ -43,7 +43,7 @@ async def create_namespace(
         check_properties(properties)
         limits.check_namespace(properties, before={})
     except LakewardenError:
-        return None  # `namespaces.create` says it
+        return None  # `namespaces.create` raises the error
     if not has_room(warehouse):
         return None
     identifier = new_id()

@@ -18,7 +18,7 @@ def verified_token_of(claims: Claims, provider: OidcProvider, *, expires_at: flo
     """Extract the caller from verified claims.
 
     Raises:
-        NotAuthorized: none of the provider's subject claims has a usable subject, or there are too many roles.
+        NotAuthorized: no subject claim has a usable subject, or there are too many roles.
 
     """
     return VerifiedToken(

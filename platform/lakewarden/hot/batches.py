@@ -89,7 +89,7 @@ class Batches(Generic[Item, Outcome]):
         outcomes: Sequence[Outcome | Exception]
         try:
             outcomes = await self._carry_out([item for item, _ in batch])
-        except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
+        except Exception as error:  # noqa: BLE001 every waiting request must get an outcome, whatever the error
             outcomes = [error] * len(batch)
         for (_, answer), outcome in zip(batch, outcomes, strict=True):
             if answer.done():

@@ -1,7 +1,7 @@
-"""Look-ups that arrive while one is under way are answered by the next single query.
+"""Answers all look-ups that arrive while a query is running by the next single query.
 
-Exact: every query starts after all requests that it answers arrived, so nobody is told an older state than if they
-had asked alone.
+It is exact: a query starts only after all requests that it answers have arrived, so no request gets an older state
+than with a query of its own.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Coalescer:
         columns = [list(column) for column in zip(*numbers, strict=True)]
         try:
             rows = await self._fetch(columns)
-        except Exception as error:  # noqa: BLE001 whoever waits must be told, whatever it was
+        except Exception as error:  # noqa: BLE001 every waiting request must get an outcome, whatever the error
             if isinstance(error, SILENCE):  # those who came meanwhile have waited, too
                 batch, self._waiting = [*batch, *self._waiting], []
             for _, answer in batch:

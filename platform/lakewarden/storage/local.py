@@ -138,9 +138,9 @@ class LocalStorage:
             raise
 
     def _path(self, location: str) -> Path:
-        """The path of a `file://` URI; OutOfReach when it leaves the base path, or a link leads to it.
+        """The path of a `file://` URI. Raises OutOfReach if it is outside of the base path or reached through a link.
 
-        A link in the base is nobody's way: what lies behind it may be another table's.
+        Links inside the base are not followed, because they may lead to the files of another table.
         """
         path = Path(local_path(location))
         if not path.is_relative_to(self._base):
@@ -185,9 +185,9 @@ def _make_directories(path: Path) -> None:
 
 
 def _write_synced(folder: int, name: str, content: bytes) -> None:
-    """Under its own name from the start: nobody is told of it before it is complete and durable.
+    """Write a file under its final name: no request learns of it before it is complete and durable.
 
-    A name that is given later, by a link, would be one flush to the disk more.
+    Writing to a temporary name and linking it afterwards would need one more flush to the disk.
     """
     descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
     try:

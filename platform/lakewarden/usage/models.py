@@ -4,7 +4,7 @@ from django.db import models
 
 
 class EndpointCalls(models.Model):
-    """`warehouse_id` is no foreign key, so counts outlive a warehouse; null for calls that do
+    """`warehouse_id` is not a foreign key, so counts outlive a warehouse; null for calls that do
     not concern a warehouse.
     """
 
