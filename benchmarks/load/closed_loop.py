@@ -33,6 +33,9 @@ class Workload(Protocol):
     def answered(self, client: int, answer: Answer) -> None:
         """Called with each answer, in order, before the client's next request."""
 
+    def lost(self, client: int) -> None:
+        """Called when a connection ended before the answer: what the request did is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -206,8 +209,10 @@ class _Client:
     def _lost(self) -> None:
         """The server closed the connection: an error when it owed an answer; go on with a new one."""
         self._connection = None
-        if self._waits and self._run.is_measuring:
-            self._run.result.errors["connection lost"] += 1
+        if self._waits:
+            self._run.workload.lost(self._number)
+            if self._run.is_measuring:
+                self._run.result.errors["connection lost"] += 1
         self._waits = False
         if self._run.is_over:
             self.idle.set()

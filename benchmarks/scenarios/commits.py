@@ -49,6 +49,9 @@ class PropertyWorkload:
         elif answer.status >= _SERVER_ERROR:
             ledger.unknown += 1
 
+    def lost(self, client: int) -> None:
+        self.ledgers[client].unknown += 1
+
 
 @dataclass
 class PropertyCommits:
@@ -115,6 +118,9 @@ class SnapshotWorkload:
     def answered(self, client: int, answer: Answer) -> None:
         if answer.status in OK:
             self.tables[client].snapshots += 1
+
+    def lost(self, client: int) -> None:
+        """Its next append is refused if this one was applied."""
 
 
 class SnapshotCommits:

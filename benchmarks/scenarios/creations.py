@@ -33,6 +33,9 @@ class Creations:
         if answer.status in OK:
             self.created(self.under_way[client])
 
+    def lost(self, client: int) -> None:
+        """It may be there: nobody looks for it."""
+
 
 class CreateNamespace:
     name = "create-namespace"

@@ -49,3 +49,6 @@ class Repeated:
 
     def answered(self, client: int, answer: Answer) -> None:
         """Nothing depends on the answer."""
+
+    def lost(self, client: int) -> None:
+        """Nor on its absence."""

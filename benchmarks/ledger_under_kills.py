@@ -1,0 +1,122 @@
+"""`python -m benchmarks.ledger_under_kills`: many fast commits while processes are killed, and a ledger of them all.
+
+The soak has more kinds of faults and checks; this has more commits. Both kinds of commit scenarios take turns: tables
+apart, and one table for all clients. Between the two, the files of each table's history are held against the answers.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from benchmarks.failures import BenchmarkError
+from benchmarks.load.closed_loop import Plan, drive
+from benchmarks.machine import processes
+from benchmarks.scenarios.commits import PropertyCommits, PropertyWorkload
+from benchmarks.stack import DevelopmentServer
+from benchmarks.target import Target
+from standalone.signals import interrupting
+
+_SLICE_S = 20.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`unknown` are those without an answer, or with one of 5xx: applied or not, but never twice."""
+
+    commits: int = 0
+    unknown: int = 0
+    kills: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def note(self, workload: PropertyWorkload, problem: str | None) -> None:
+        ledgers = {id(each): each for each in workload.ledgers}.values()
+        self.commits += sum(len(each.acknowledged) for each in ledgers)
+        self.unknown += sum(each.unknown for each in ledgers)
+        if problem is not None:
+            self.problems.append(problem)
+
+
+class Killer(threading.Thread):
+    """Kills one of the processes that serve, every `every_s` seconds; the supervisor replaces it."""
+
+    def __init__(self, supervisor: int, *, every_s: float, seed: int) -> None:
+        super().__init__(name="killer", daemon=True)
+        self.kills = 0
+        self._supervisor = supervisor
+        self._every_s = every_s
+        self._rng = random.Random(seed)  # noqa: S311 which one it is must be repeatable, not secret
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.wait(self._every_s):
+            serving = [each.pid for each in processes.tree(self._supervisor) if each.parent == self._supervisor]
+            if len(serving) > 1:  # one goes on
+                with suppress(ProcessLookupError):
+                    os.kill(self._rng.choice(serving), signal.SIGKILL)
+                    self.kills += 1
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ledger_under_kills", description=__doc__)
+    parser.add_argument("--commits", type=int, default=100_000, help="acknowledged, at least [100000]")
+    parser.add_argument("--clients", type=int, default=32, help="connections [32]")
+    parser.add_argument("--processes", type=int, default=2, help="that serve [2]")
+    parser.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between two kills [5]")
+    parser.add_argument("--seed", type=int, default=1, help="which process is killed when [1]")
+    options = parser.parse_args()
+    began = time.monotonic()
+    try:
+        with interrupting(), DevelopmentServer(processes=options.processes) as server:
+            found = measured(options, Target.from_ready_file(server.ready))
+    except BenchmarkError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    verdict = "nothing lost, nothing doubled" if not found.problems else "; ".join(found.problems)
+    print(
+        f"{found.commits:,} acknowledged commits, {found.unknown:,} of unknown outcome, "
+        f"{found.kills} processes killed, {(time.monotonic() - began) / 60:.1f} minutes: {verdict}"
+    )
+    return 1 if found.problems else 0
+
+
+def measured(options: argparse.Namespace, target: Target) -> Outcome:
+    if target.parts.server is None:
+        raise BenchmarkError("The server's processes cannot be seen: this works on Linux only")
+    found = Outcome()
+    scenarios = [
+        PropertyCommits("commit-apart", "", is_contended=False),
+        PropertyCommits("commit-contended", "", is_contended=True),
+    ]
+    for scenario in scenarios:
+        scenario.prepare(target)
+    killer = Killer(target.parts.server, every_s=options.every, seed=options.seed)
+    killer.start()
+    try:
+        while found.commits < options.commits:
+            for scenario in scenarios:
+                endpoint = target.endpoint
+                workload = scenario.workload(endpoint, options.clients)
+                assert isinstance(workload, PropertyWorkload)  # noqa: S101 what this scenario makes
+                drive(endpoint, workload, Plan(options.clients, _SLICE_S, 0))
+                found.note(workload, scenario.verdict(workload))
+                sys.stderr.write(f"  {found.commits:,} commits, {found.unknown:,} unknown, {killer.kills} kills\n")
+    finally:
+        killer.stop()
+    found.kills = killer.kills
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
