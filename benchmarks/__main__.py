@@ -19,6 +19,8 @@ from benchmarks.stack import DevelopmentServer
 from benchmarks.target import Target
 from standalone.signals import interrupting
 
+_JAVA_WARM_UP_S = 6.0
+
 
 def main() -> int:
     options = parse()
@@ -63,7 +65,7 @@ def _measure(options: Options) -> int:
     if options.json is not None:
         content = report.as_json(results, run.not_served, about)
         options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return 1 if any(each.problems for each in results) else 0
+    return 1 if any(each.problems for each in results if each.side == SUBJECT) else 0
 
 
 def _sides(options: Options, cleaning: ExitStack) -> list[Side]:
@@ -73,7 +75,16 @@ def _sides(options: Options, cleaning: ExitStack) -> list[Side]:
         sys.stderr.write(f"Starting `lakewarden dev` of {options.beside} …\n")
         server = cleaning.enter_context(DevelopmentServer(checkout=options.beside, processes=options.processes))
         sides.append(Side("before", Target.from_ready_file(server.ready), server))
+    sides += [_peer(name, cleaning) for name in options.peers]
     return sides
+
+
+def _peer(name: str, cleaning: ExitStack) -> Side:
+    from benchmarks.peers.catalogs import PEERS  # noqa: PLC0415 needs Java, which nothing else here does
+
+    sys.stderr.write(f"Starting {name} …\n")
+    folder = Path(cleaning.enter_context(tempfile.TemporaryDirectory(prefix=f"lakewarden-{name}-")))
+    return Side(name, cleaning.enter_context(PEERS[name](folder)), warm_up_s=_JAVA_WARM_UP_S)
 
 
 def _subject(options: Options, cleaning: ExitStack) -> Side:

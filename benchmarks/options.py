@@ -7,6 +7,7 @@ from pathlib import Path
 from benchmarks.scenarios.catalogue import scenarios
 
 _MOST_CLIENTS = 1000
+_PEERS = ("nessie", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Options:
     restart: bool
     analyse: bool
     beside: Path | None
+    peers: tuple[str, ...]
 
 
 def parse(arguments: list[str] | None = None) -> Options:
@@ -77,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     server.add_argument(
         "--beside", type=Path, metavar="DIR", help="another working copy: its server is measured in turn, as `before`"
     )
+    server.add_argument(
+        "--peers", type=_names, default=(), metavar="NAMES", help=f"measure {' and '.join(_PEERS)} in turn with ours"
+    )
     server.add_argument("--ready-file", type=Path, metavar="FILE", help="a running `lakewarden dev`")
     server.add_argument("--uri", help="any other server: the catalog's address without /v1, http:// only")
     server.add_argument("--warehouse", metavar="NAME", help="its warehouse, as clients configure it")
@@ -116,6 +121,14 @@ def _clients(text: str) -> tuple[int, ...]:
     if not all(0 < number <= _MOST_CLIENTS for number in numbers):
         raise argparse.ArgumentTypeError(f"{text!r}: numbers from 1 to {_MOST_CLIENTS} are expected, e.g. 1,8,32")
     return numbers
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    for name in names:
+        if name not in _PEERS:
+            raise argparse.ArgumentTypeError(f"{name!r} is not a peer: {', '.join(_PEERS)}")
+    return names
 
 
 def _positive(text: str) -> float:

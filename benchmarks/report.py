@@ -24,6 +24,7 @@ _HEAD = (
     "errors",
 )
 _NONE = "-"
+_SHOWN = 200
 
 
 def machine() -> dict[str, Any]:
@@ -50,11 +51,15 @@ def as_text(results: list[Result], not_served: dict[str, str]) -> str:
     lines = ["  ".join(_cell(text, widths[number], number) for number, text in enumerate(row)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     lines += [f"{name}: not served: {reason}" for name, reason in not_served.items()]
-    wrong = [f"WRONG {each.scenario}, {each.clients} clients: {text}" for each in results for text in each.problems]
+    wrong = [
+        f"WRONG {each.scenario}, {each.clients} clients, {each.side}: {each.problems[0][:_SHOWN]}"
+        for each in results
+        if each.problems
+    ]
     ledgers = [
         each for each in results if each.scenario in {"commit-apart", "commit-contended"} and each.side == SUBJECT
     ]
-    if ledgers and not wrong:
+    if ledgers and not any(each.problems for each in ledgers):
         acknowledged = sum(one.good for each in ledgers for one in each.rounds)
         lines.append(f"Ledger: {acknowledged} measured commits and those around them: nothing lost, nothing doubled")
     return "\n".join([*lines, *wrong, "", *_budgets(table)])
@@ -98,7 +103,9 @@ def _row(result: Result, table: Table) -> tuple[str, ...]:
         if result.side == YARDSTICK
         else _number(table.ratio(result.scenario, result.clients, SERVER, side=result.side), ".2f"),
         _NONE if statements is None else f"{statements.queries:.2f}+{statements.transaction:.2f}",
-        ", ".join(f"{count} of {what}" for what, count in result.errors.items()),
+        ", ".join(
+            [*(f"{count} of {what}" for what, count in result.errors.items()), *(["WRONG"] if result.problems else [])]
+        ),
     )
 
 

@@ -59,7 +59,9 @@ class RestClient:
         self._ask("POST", "namespaces", {"namespace": [name]})
 
     def create_table(self, namespace: str, name: str, schema: Json) -> Json:
-        return self._ask("POST", f"namespaces/{namespace}/tables", {"name": name, "schema": schema})
+        return self._ask(
+            "POST", f"namespaces/{namespace}/tables", {"name": name, "schema": schema, "stage-create": False}
+        )
 
     def register(self, namespace: str, name: str, metadata_location: str) -> Json:
         body = {"name": name, "metadata-location": metadata_location}

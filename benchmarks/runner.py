@@ -1,7 +1,7 @@
 """Runs scenarios on all servers of a run: rounds of each in turn, then a sample that counts statements."""
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.failures import NotServed
 from benchmarks.load.closed_loop import Plan, drive
@@ -27,6 +27,7 @@ class Side:
     name: str
     target: Target
     server: DevelopmentServer | None = None
+    warm_up_s: float = _FIRST_ROUND_WARM_UP_S
     scenarios: list[Scenario] = field(default_factory=list)
     not_served: dict[str, str] = field(default_factory=dict)
     prepared: set[str] = field(default_factory=set)
@@ -105,13 +106,14 @@ class Run:
     def _round(self, index: int, clients: int, number: int) -> None:
         """One round of each server in turn."""
         bench = self._bench
-        warm_up_s = _FIRST_ROUND_WARM_UP_S if number == 0 or bench.restarts else 0.3
-        plan = Plan(clients, bench.seconds, warm_up_s)
+        is_cold = number == 0 or bench.restarts
+        plan = Plan(clients, bench.seconds, _FIRST_ROUND_WARM_UP_S if is_cold else 0.3)
         for side in bench.sides:
+            own = replace(plan, warm_up_s=side.warm_up_s) if is_cold else plan
             scenario = side.scenarios[index]
             if scenario.name in side.prepared:
                 result = self._result(scenario.name, clients, side.name)
-                self._drive(scenario, result, plan, endpoint=side.target.endpoint, parts=side.target.parts)
+                self._drive(scenario, result, own, endpoint=side.target.endpoint, parts=side.target.parts)
                 if number == bench.rounds - 1:
                     result.statements = count_statements(scenario, clients, side.target)
         first, yardstick = bench.sides[0].scenarios[index], bench.yardstick

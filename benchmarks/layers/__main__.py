@@ -67,7 +67,7 @@ def _sides(options: argparse.Namespace, cleaning: ExitStack) -> list[Side]:
     sides = []
     for name, checkout in checkouts.items():
         server = cleaning.enter_context(DevelopmentServer(checkout=checkout, processes=options.processes))
-        side = Side(name, Target.from_ready_file(server.ready), server, chosen(options.scenario))
+        side = Side(name, Target.from_ready_file(server.ready), server, scenarios=chosen(options.scenario))
         sides.append(side)
     return sides
 

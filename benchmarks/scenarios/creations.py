@@ -76,7 +76,7 @@ class CreateTable:
 
     def workload(self, endpoint: Endpoint, clients: int) -> Workload:  # noqa: ARG002 the same for any number
         def build(name: str) -> bytes:
-            body = f'{{"name":"{name}","schema":{self._schema}}}'.encode()
+            body = f'{{"name":"{name}","schema":{self._schema},"stage-create":false}}'.encode()
             return endpoint.request("POST", f"namespaces/{self._namespace}/tables", body=body)
 
         def fresh() -> str:

@@ -51,5 +51,5 @@ def test_a_ledger_that_does_not_agree_is_said_and_no_other_line_claims_the_oppos
     wrong = result(SUBJECT, 10, server_us=1)
     wrong.problems.append("1 acknowledged commits are not in the table's history")
     text = report.as_text([wrong], {})
-    assert "WRONG commit-apart, 8 clients: 1 acknowledged" in text
+    assert "WRONG commit-apart, 8 clients, subject: 1 acknowledged" in text
     assert "nothing lost" not in text
