@@ -23,6 +23,7 @@ from benchmarks.target import Target
 from standalone.signals import interrupting
 
 _SLICE_S = 20.0
+_STEADY_S = 40.0
 
 
 @dataclass(slots=True)
@@ -39,11 +40,15 @@ class Outcome:
         self.commits += sum(len(each.acknowledged) for each in ledgers)
         self.unknown += sum(each.unknown for each in ledgers)
         if problem is not None:
+            sys.stderr.write(f"  WRONG {problem}\n")
             self.problems.append(problem)
 
 
 class Killer(threading.Thread):
-    """Kills one of the processes that serve, every `every_s` seconds; the supervisor replaces it."""
+    """Kills one of the processes that serve when all of them are up; looks every `every_s` seconds.
+
+    The supervisor replaces it.
+    """
 
     def __init__(self, supervisor: int, *, every_s: float, seed: int) -> None:
         super().__init__(name="killer", daemon=True)
@@ -52,11 +57,15 @@ class Killer(threading.Thread):
         self._every_s = every_s
         self._rng = random.Random(seed)  # noqa: S311 which one it is must be repeatable, not secret
         self._over = threading.Event()
+        self._seen: dict[int, float] = {}
 
     def run(self) -> None:
         while not self._over.wait(self._every_s):
+            now = time.monotonic()
             serving = [each.pid for each in processes.tree(self._supervisor) if each.parent == self._supervisor]
-            if len(serving) > 1:  # one goes on
+            self._seen = {pid: self._seen.get(pid, now) for pid in serving}
+            # one goes on, and a server whose processes end while they start would end, as it should
+            if len(serving) > 1 and all(now - since > _STEADY_S for since in self._seen.values()):
                 with suppress(ProcessLookupError):
                     os.kill(self._rng.choice(serving), signal.SIGKILL)
                     self.kills += 1
@@ -71,7 +80,7 @@ def main() -> int:
     parser.add_argument("--commits", type=int, default=100_000, help="acknowledged, at least [100000]")
     parser.add_argument("--clients", type=int, default=32, help="connections [32]")
     parser.add_argument("--processes", type=int, default=2, help="that serve [2]")
-    parser.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between two kills [5]")
+    parser.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between two looks [5]")
     parser.add_argument("--seed", type=int, default=1, help="which process is killed when [1]")
     options = parser.parse_args()
     began = time.monotonic()
