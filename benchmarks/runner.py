@@ -3,14 +3,14 @@
 import sys
 from dataclasses import dataclass, field, replace
 
-from benchmarks.failures import NotServed
+from benchmarks.failures import BenchmarkError, NotServed
 from benchmarks.load.closed_loop import Plan, drive
 from benchmarks.load.requests import Endpoint
 from benchmarks.machine.cores import Cores
 from benchmarks.machine.parts import Parts
 from benchmarks.machine.statements import StatementLog, analyse
 from benchmarks.native import Yardstick
-from benchmarks.results import YARDSTICK, Result, Statements
+from benchmarks.results import SUBJECT, YARDSTICK, Result, Statements
 from benchmarks.scenarios.catalogue import chosen
 from benchmarks.scenarios.interface import Scenario
 from benchmarks.stack import DevelopmentServer
@@ -94,7 +94,10 @@ class Run:
                 try:
                     scenario.prepare(side.target)
                     side.prepared.add(scenario.name)
-                except NotServed as reason:
+                except BenchmarkError as reason:
+                    if side.name == SUBJECT and not isinstance(reason, NotServed):
+                        raise
+                    # what another server refuses to set up is left out for it alone
                     side.not_served[scenario.name] = str(reason)
                     _say(f"{scenario.name}: not served by {side.name}, {reason}")
         if self._bench.analyses:
