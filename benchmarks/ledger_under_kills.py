@@ -11,8 +11,10 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.failures import BenchmarkError
 from benchmarks.load.closed_loop import Plan, drive
@@ -57,6 +59,7 @@ class Killer(threading.Thread):
         self._every_s = every_s
         self._rng = random.Random(seed)  # noqa: S311 which one it is must be repeatable, not secret
         self._over = threading.Event()
+        self._may = threading.Event()
         self._seen: dict[int, float] = {}
 
     def run(self) -> None:
@@ -65,10 +68,23 @@ class Killer(threading.Thread):
             serving = [each.pid for each in processes.tree(self._supervisor) if each.parent == self._supervisor]
             self._seen = {pid: self._seen.get(pid, now) for pid in serving}
             # one goes on, and a server whose processes end while they start would end, as it should
-            if len(serving) > 1 and all(now - since > _STEADY_S for since in self._seen.values()):
+            if (
+                self._may.is_set()
+                and len(serving) > 1
+                and all(now - since > _STEADY_S for since in self._seen.values())
+            ):
                 with suppress(ProcessLookupError):
                     os.kill(self._rng.choice(serving), signal.SIGKILL)
                     self.kills += 1
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """It kills while the block lasts, and lets the set-up and the comparison alone."""
+        self._may.set()
+        try:
+            yield
+        finally:
+            self._may.clear()
 
     def stop(self) -> None:
         self._over.set()
@@ -86,7 +102,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         with interrupting(), DevelopmentServer(processes=options.processes) as server:
-            found = measured(options, Target.from_ready_file(server.ready))
+            found = measured(options, server.ready)
     except BenchmarkError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
@@ -100,7 +116,8 @@ def main() -> int:
     return 1 if found.problems else 0
 
 
-def measured(options: argparse.Namespace, target: Target) -> Outcome:
+def measured(options: argparse.Namespace, ready: Path) -> Outcome:
+    target = Target.from_ready_file(ready)
     if target.parts.server is None:
         raise BenchmarkError("The server's processes cannot be seen: this works on Linux only")
     found = Outcome()
@@ -115,10 +132,13 @@ def measured(options: argparse.Namespace, target: Target) -> Outcome:
     try:
         while found.commits < options.commits:
             for scenario in scenarios:
+                target.renew(ready)  # connections to a process that was killed are of no use
                 endpoint = target.endpoint
                 workload = scenario.workload(endpoint, options.clients)
                 assert isinstance(workload, PropertyWorkload)  # noqa: S101 what this scenario makes
-                drive(endpoint, workload, Plan(options.clients, _SLICE_S, 0))
+                with killer.at_work():
+                    drive(endpoint, workload, Plan(options.clients, _SLICE_S, 0))
+                target.renew(ready)
                 found.note(workload, scenario.verdict(workload))
                 sys.stderr.write(f"  {found.commits:,} commits, {found.unknown:,} unknown, {killer.kills} kills\n")
     finally:
