@@ -1,7 +1,7 @@
 """Other catalogs beside ours in one run: Nessie, with an S3 store, and the Iceberg project's reference REST server.
 
-They run as they are delivered, without authorization or audit; their state is in memory (Nessie, and the reference
-server's SQLite), and their metadata files are on this machine.
+They run as they are delivered, without authorization or audit; their state is in memory (Nessie) or in SQLite (the
+reference server), and their metadata files are on this machine.
 """
 
 import secrets
@@ -71,7 +71,13 @@ def reference(folder: Path) -> Iterator[Target]:
     port, warehouse = free_port(), folder / "warehouse"
     warehouse.mkdir()
     program = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{kit.provide()}/*"]
-    environment = {"CATALOG_WAREHOUSE": f"file://{warehouse}", "CATALOG_REST_PORT": str(port), "PATH": "/usr/bin:/bin"}
+    environment = {
+        "CATALOG_WAREHOUSE": f"file://{warehouse}",
+        "CATALOG_REST_PORT": str(port),
+        # each connection to its database in memory would see a database of its own
+        "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
+        "CATALOG_CLIENTS": "1",
+    }
     program += ["org.apache.iceberg.rest.RESTCatalogServer"]
     log = folder / "reference.log"
     with _java("the reference server", program, log=log, memory="768m", environment=environment) as server:
