@@ -16,6 +16,8 @@ from tests.integration.catalog.lake import Lake, set_properties
 from tests.servers.asgi_client import Answer
 
 LOCK_S = 1.0
+MACHINE_S = 5.0
+"""What a busy machine may add."""
 CROWD = 20
 """More than the server has threads."""
 
@@ -63,7 +65,7 @@ def test_a_change_of_a_row_that_is_held_is_refused_in_time(
     impatient.execute(sql.SQL("select 1 from {} for update").format(sql.Identifier(table)))
     begun = time.monotonic()
     answer = change(lake)
-    assert time.monotonic() - begun < 3 * LOCK_S + 5
+    assert time.monotonic() - begun < 3 * LOCK_S + MACHINE_S
     assert answer.error() == (503, "ServiceUnavailableException")
     assert int(answer.headers["retry-after"]) >= 1
     assert "nothing was changed" in answer.message()
@@ -95,6 +97,6 @@ def test_a_crowd_behind_one_row_leaves_room_for_others(lake: Lake, impatient: ps
             waits.append(time.monotonic() - begun)
         over.set()
         assert {status for each in stormed for status in each.result()} == {503}
-    assert max(waits) < 3 * LOCK_S, waits
+    assert max(waits) < 3 * LOCK_S + MACHINE_S, waits
     impatient.rollback()
     assert lake.commit("orders", set_properties(a="b")).status == 200

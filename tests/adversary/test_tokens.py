@@ -18,6 +18,8 @@ from lakewarden.errors import LakewardenError, NotAuthorized, Unavailable
 ISSUER = "https://id.example.org"
 RECHECK_S = 0.1
 INTERVALS = 5
+PATIENCE_S = 30.0
+"""For what takes RECHECK_S * INTERVALS on a machine that has nothing else to do."""
 
 
 @dataclass
@@ -89,7 +91,7 @@ def test_a_storm_of_bogus_tokens_does_not_keep_a_revoked_token_accepted() -> Non
     chain.authenticate("Bearer mine")
     with bogus_tokens(chain, threads=12):
         provider.active.clear()
-        assert isinstance(refusal_within(RECHECK_S * INTERVALS * 4, chain, "mine"), NotAuthorized)
+        assert isinstance(refusal_within(PATIENCE_S, chain, "mine"), NotAuthorized)
 
 
 def test_a_token_in_use_is_refused_when_nobody_confirms_it() -> None:
@@ -98,7 +100,7 @@ def test_a_token_in_use_is_refused_when_nobody_confirms_it() -> None:
     chain = provider.chain()
     chain.authenticate("Bearer mine")
     provider.is_down = True
-    refused = refusal_within(RECHECK_S * INTERVALS * 4, chain, "mine")
+    refused = refusal_within(PATIENCE_S, chain, "mine")
     assert isinstance(refused, Unavailable)
     assert "confirm" in refused.message
 

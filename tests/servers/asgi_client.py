@@ -134,4 +134,4 @@ def close_connections() -> None:
         connections.close_all()
 
     for done in [asgi.THREADS.executor.submit(close) for _ in range(count)]:
-        done.result(20)
+        done.result(60)

@@ -74,7 +74,7 @@ def run_issuer(state_dir: Path, *, port: int | None = None, token_lifetime_s: in
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise AssertionError(f"the issuer ended with {process.returncode}: {log.read_text()}")

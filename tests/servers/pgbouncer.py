@@ -89,7 +89,7 @@ def pgbouncer(target: str, *, mode: Mode) -> Iterator[PgBouncer]:
 
 
 def _await_ready(bouncer: PgBouncer, process: ManagedProcess) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         try:
             psycopg.connect(bouncer.url, connect_timeout=5).close()

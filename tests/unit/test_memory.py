@@ -27,7 +27,7 @@ def test_who_waits_goes_on_when_there_is_room() -> None:
     waiting = threading.Thread(target=budget.take, args=(5,))
     waiting.start()
     budget.give_back(8)
-    waiting.join(10)
+    waiting.join(60)
     assert budget.used == 5
 
 
@@ -46,19 +46,20 @@ def test_only_a_few_wait() -> None:
     waiting = [threading.Thread(target=budget.take, args=(2 + number,)) for number in range(2, 2 + memory.MOST_WAITING)]
     for each in waiting:
         each.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while budget._places.taken < memory.MOST_WAITING:
         assert time.monotonic() < deadline
+    asked = time.monotonic()
     with pytest.raises(Unavailable):
         budget.take(5)
-    assert time.monotonic() < deadline - memory.PATIENCE_S
+    assert time.monotonic() - asked < memory.PATIENCE_S
     budget.give_back(8)
     budget.give_back(0)
     for each in waiting:
         each.join(0.2)
         budget.give_back(budget.used)
     for each in waiting:
-        each.join(10)
+        each.join(60)
 
 
 def test_one_caller_leaves_room_and_places_for_others() -> None:
@@ -68,7 +69,7 @@ def test_one_caller_leaves_room_and_places_for_others() -> None:
     waiting = [threading.Thread(target=budget.take, args=(75, "storm")) for _ in range(3)]
     for each in waiting:
         each.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while budget._places.taken < 3:
         assert time.monotonic() < deadline
     with pytest.raises(Unavailable):

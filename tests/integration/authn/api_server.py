@@ -131,7 +131,7 @@ def run_api_server(certificate: Path | None = None) -> Iterator[ApiServer]:
             yield server
         finally:
             server.shutdown()
-            thread.join(timeout=5)
+            thread.join(timeout=60)
 
 
 def settings_for(server: ApiServer, token_file: Any, **changed: Any) -> KubernetesConfig:

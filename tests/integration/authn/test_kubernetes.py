@@ -141,7 +141,7 @@ def test_deleted_account_soon_loses_access(api: ApiServer, token_file: Path) -> 
 
     time.sleep(1.1)
     chain.authenticate(header)  # it is due: this one is answered from memory, and asks aside
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while chain.find_known(header) is not None and time.monotonic() < deadline:
         time.sleep(0.02)
     with pytest.raises(NotAuthorized, match="not active"):

@@ -118,7 +118,7 @@ def test_fetch_json_gives_up_in_words() -> None:
                     fetch_json(f"{url}/{path}")
         finally:
             web.shutdown()
-            thread.join(timeout=5)
+            thread.join(timeout=60)
     with pytest.raises(FetchFailed, match="cannot be read"):
         fetch_json(f"http://127.0.0.1:{free_port()}/")
     with pytest.raises(FetchFailed, match="not an http or https address"):

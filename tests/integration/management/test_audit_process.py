@@ -18,7 +18,7 @@ from tests.servers.issuer import RunningIssuer, run_issuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 CALLERS = 4
-SOON_S = 10
+SOON_S = 60
 
 
 @pytest.fixture(scope="module")

@@ -56,11 +56,11 @@ def call_while_held(other: psycopg.Connection[Any], admin: AsgiClient, method: s
             other.execute(PROJECT, [DEFAULT_PROJECT_ID])
         finally:
             other.rollback()
-        return asked.result(10)
+        return asked.result(60)
 
 
 def _wait_for_waiting(other: psycopg.Connection[Any]) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while other.execute(WAITING).fetchone() == (0,):
         assert time.monotonic() < deadline, "the request does not wait for what is held"
         time.sleep(0.01)
@@ -143,7 +143,7 @@ def test_a_user_who_is_deleted_keeps_his_rights_until_the_project_is_free(
             other.execute("select id from authz_membership where member_id = %s for update", [alice])
         finally:
             other.rollback()
-        assert deleted.result(10).status == 204
+        assert deleted.result(60).status == 204
     assert admin.get(f"{API}/role/{role_id}/members").json()["members"] == []
 
 
@@ -163,7 +163,7 @@ def test_a_role_that_is_rebound_is_not_written_until_the_project_is_free(
             )
         finally:
             other.rollback()
-        assert rebound.result(10).status == 200
+        assert rebound.result(60).status == 200
 
 
 def test_a_request_that_lost_a_deadlock_is_begun_once_more(admin: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:

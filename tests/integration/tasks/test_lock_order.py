@@ -57,7 +57,7 @@ def test_a_task_is_locked_before_its_job(
             other.execute("select 1 from procrastinate_jobs where id in (select job_id from task) for update")
         finally:
             other.rollback()
-        done.result(10)
+        done.result(60)
 
 
 def test_an_orphan_is_looked_at_again_when_it_is_locked(
@@ -79,12 +79,12 @@ def test_an_orphan_is_looked_at_again_when_it_is_locked(
         _wait_for_waiting(other)
         other.execute(scheduling._DEFER_AGAIN, {"id": task, "at": None, "after_s": 0})
         other.commit()
-        done.result(10)
+        done.result(60)
     assert sql("select count(*) from procrastinate_jobs where status = 'todo'") == [(1,)]
 
 
 def _wait_for_waiting(other: psycopg.Connection[Any]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while other.execute(WAITING).fetchone() == (0,):
         assert time.monotonic() < deadline, "nobody waits for what is held"
         time.sleep(0.01)

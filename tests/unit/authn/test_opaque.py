@@ -60,7 +60,7 @@ def chain(world: Introspected, idp: FakeIdentityProvider, clock: FakeClock) -> A
 def settle() -> None:
     for thread in threading.enumerate():
         if thread.name == "token-recheck":
-            thread.join(timeout=5)
+            thread.join(timeout=60)
 
 
 def test_active_token_names_its_principal(world: Introspected, chain: AuthenticatorChain) -> None:
@@ -335,5 +335,5 @@ def test_idle_token_is_asked_about_by_everybody_who_brings_it_at_once(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=5)
+        thread.join(timeout=60)
     assert len(refused) == 8

@@ -31,7 +31,7 @@ def build(
 def wait_for_renewal() -> None:
     for thread in threading.enumerate():
         if thread.name == "oidc-key-renewal":
-            thread.join(timeout=5)
+            thread.join(timeout=60)
 
 
 def test_storm_of_unknown_key_ids_fetches_once_per_interval(idp: FakeIdentityProvider, clock: FakeClock) -> None:
@@ -60,7 +60,7 @@ def test_many_threads_share_one_fetch(idp: FakeIdentityProvider, clock: FakeCloc
 
     def slow_fetch(url: str) -> JsonObject:
         is_fetching.set()
-        assert may_answer.wait(timeout=5)
+        assert may_answer.wait(timeout=60)
         return idp.fetch(url)
 
     # without a pause: who waited for somebody's fetch takes its result all the same
@@ -69,10 +69,10 @@ def test_many_threads_share_one_fetch(idp: FakeIdentityProvider, clock: FakeCloc
     threads = [threading.Thread(target=lambda: found.append(str(keys.find("first").kid))) for _ in range(12)]
     for thread in threads:
         thread.start()
-    assert is_fetching.wait(timeout=5)
+    assert is_fetching.wait(timeout=60)
     may_answer.set()
     for thread in threads:
-        thread.join(timeout=5)
+        thread.join(timeout=60)
 
     assert found == ["first"] * 12
     assert len(idp.fetched) == 1
@@ -86,7 +86,7 @@ def test_known_key_does_not_wait_for_a_running_fetch(idp: FakeIdentityProvider, 
 
     def stuck_fetch(url: str) -> JsonObject:
         is_fetching.set()
-        assert may_answer.wait(timeout=5)
+        assert may_answer.wait(timeout=60)
         raise FetchFailed(url)
 
     keys._fetch = stuck_fetch
@@ -97,10 +97,10 @@ def test_known_key_does_not_wait_for_a_running_fetch(idp: FakeIdentityProvider, 
 
     stranger = threading.Thread(target=ask_for_unknown)
     stranger.start()
-    assert is_fetching.wait(timeout=5)
+    assert is_fetching.wait(timeout=60)
     assert keys.find("first").kid == "first"
     may_answer.set()
-    stranger.join(timeout=5)
+    stranger.join(timeout=60)
     assert not stranger.is_alive()
 
 
@@ -234,7 +234,7 @@ def test_slow_provider_holds_so_many_threads_and_no_more(idp: FakeIdentityProvid
 
     def slow_fetch(url: str) -> JsonObject:
         is_fetching.set()
-        assert may_answer.wait(timeout=5)
+        assert may_answer.wait(timeout=60)
         return idp.fetch(url)
 
     keys = build(slow_fetch, clock, limits=RefreshLimits(places=2, patience=1))
@@ -242,7 +242,7 @@ def test_slow_provider_holds_so_many_threads_and_no_more(idp: FakeIdentityProvid
     threads = [threading.Thread(target=lambda: found.append(str(keys.find("first").kid))) for _ in range(2)]
     for thread in threads:
         thread.start()
-    assert is_fetching.wait(timeout=5)
+    assert is_fetching.wait(timeout=60)
     while keys._places._value > 0:  # the second one is on its way
         time.sleep(0.01)
     clock.advance(1)
@@ -252,6 +252,6 @@ def test_slow_provider_holds_so_many_threads_and_no_more(idp: FakeIdentityProvid
 
     may_answer.set()
     for thread in threads:
-        thread.join(timeout=5)
+        thread.join(timeout=60)
     assert found == ["first", "first"]
     assert keys.find("first").kid == "first"
