@@ -13,6 +13,7 @@ from isal import isal_zlib
 
 _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # RFC 1952: deflate, no name, no time, unknown system
 _LEVEL = 1
+_GZIP = 31  # zlib's number for a stream with a header
 _BLOCK = 0xFFFF
 _MODULO = 1 << 32
 
@@ -59,7 +60,9 @@ def inflated(document: Document) -> bytes:
 
 def loaded(document: Document, suffix: bytes) -> bytes:
     """The document followed by `suffix`, uncompressed."""
-    return inflated(document) + suffix
+    size = document.length + len(suffix)
+    plain: bytes = isal_zlib.decompress(spliced(document, suffix), _GZIP, size)  # appended later, it would be copied
+    return plain
 
 
 def metadata_of(document: Document, metadata_location: str) -> bytes:

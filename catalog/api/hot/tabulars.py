@@ -14,10 +14,14 @@ from lakewarden.authz.decision_cache import Epoch
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.file_checks import FILES
 from lakewarden.hot.routes import Answer
+from lakewarden.hot.shared_builds import SharedBuilds
 from lakewarden.http.responses import accepts_gzip
 from lakewarden.memory import off_loop
 
 _LARGE: Final = 512 * 1024  # bytes of an answer: inflating or copying more is a thread's work
+
+
+_BUILDS: Final[SharedBuilds[bytes]] = SharedBuilds()
 
 
 async def _load(call: HotCall) -> Answer | None:
@@ -62,7 +66,10 @@ async def _document(call: HotCall, identifier: UUID, version: int) -> Answer | N
         body = build(document, suffix)
     else:
         try:
-            body = await off_loop(lambda: build(document, suffix), size=2 * size, caller=call.caller[0])
+            key = (identifier, version, suffix, build is loaded, call.caller[0])
+            body = await _BUILDS.share(
+                key, lambda: off_loop(lambda: build(document, suffix), size=2 * size, caller=call.caller[0])
+            )
         except LakewardenError:
             return None
     return 200, [*headers, length(body)], body

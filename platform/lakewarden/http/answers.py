@@ -1,5 +1,6 @@
 """Sends answers no faster than clients read them, and limits how much memory unread answers take; for asgi.py."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -60,6 +61,7 @@ class Unread:
             view = memoryview(content)
             for start in range(0, len(content), _PIECE):
                 await send({"type": "http.response.body", "body": view[start : start + _PIECE], "more_body": True})
+                await asyncio.sleep(0)  # a client that reads fast does not hold up the answers to others
             # sent only after the client has read nearly everything, so the memory is counted until then
             await send({"type": "http.response.body", "body": b""})
         finally:

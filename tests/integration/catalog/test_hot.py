@@ -9,11 +9,14 @@ import psycopg
 import pytest
 from django.db import connections
 
+from catalog.api.hot import tabulars
+from catalog.documents import Document, loaded
 from lakewarden import asgi
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.authz.ledger.models import Grant as GrantRow
 from lakewarden.hot import coalescer
 from lakewarden.hot.sessions import Row
+from lakewarden.hot.shared_builds import SharedBuilds
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
 from tests.installation import Grant
@@ -258,6 +261,34 @@ def test_concurrent_loads_share_queries(lake: Lake, queries: Counted) -> None:
     shared, django = queries.take()
     assert django == 0
     assert shared <= 16
+
+
+def test_concurrent_loads_of_a_large_table_build_its_answer_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.create_table("orders")
+    filler = {f"key-{number}": "x" * 250_000 for number in range(4)}
+    assert lake.commit("orders", set_properties(**filler)).status == 200
+    expected = lake.client.get(lake.table("orders")).body
+    built, share = 0, SharedBuilds.share
+    asked, may_end = threading.Semaphore(0), threading.Event()
+
+    def slow(document: Document, suffix: bytes) -> bytes:
+        nonlocal built
+        built += 1
+        assert may_end.wait(20)
+        return loaded(document, suffix)
+
+    def noted(self: SharedBuilds[bytes], key: Any, build: Any) -> Any:
+        asked.release()
+        return share(self, key, build)
+
+    monkeypatch.setattr(tabulars, "loaded", slow)
+    monkeypatch.setattr(SharedBuilds, "share", noted)
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(lake.client.get, lake.table("orders")) for _ in range(8)]
+        assert all(asked.acquire(timeout=20) for _ in asking)
+        may_end.set()
+        assert [each.result(20).body == expected for each in asking] == [True] * 8
+    assert built == 1
 
 
 def test_without_the_decision_known_django_decides(lake: Lake, queries: Counted) -> None:
