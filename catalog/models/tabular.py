@@ -89,6 +89,10 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         stored = [document.content, document.crc, document.length]
         return bool(fetch(_MOVE, [*parameters, *stored]))
 
+    def remove(self, identifier: UUID) -> bool:
+        """Delete a live one with its document and its reports, part of a transaction; whether it was there."""
+        return bool(fetch(_REMOVE, [identifier]))
+
     def kind_of(self, namespace_id: UUID, name_key: str) -> str | None:
         """Whether a table or a view has the name; None if it is free."""
         rows = fetch(_KIND, [namespace_id, name_key])
@@ -231,6 +235,12 @@ ADDED = """
 """SQL for a statement that adds several: the rows of `placed`, a member of its `with`, as far as their names are free.
 
 In the order of the names, so that two such statements never wait for each other.
+"""
+_REMOVE = """
+    with live as (select id from tabular where id = %s and deleted_at is null),
+    documents as (delete from tabular_document d using live where d.tabular_id = live.id),
+    reports as (delete from metrics_report r using live where r.tabular_id = live.id)
+    delete from tabular t using live where t.id = live.id returning t.id
 """
 _MOVE = """
     with moved as (

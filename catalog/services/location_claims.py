@@ -110,9 +110,7 @@ class Claim:
         """
         if self.namespace_id not in _FREE_FOLDERS:
             self._judge(self._found(), is_waiting_blocked=True)
-            if len(_FREE_FOLDERS) >= _MOST_FOLDERS:
-                _FREE_FOLDERS.clear()
-            _FREE_FOLDERS[self.namespace_id] = folder
+            keep_free_folder(self.namespace_id, folder)
 
     def _found(self) -> list[OccupiedLocation]:
         return occupied_locations.overlapping(self.warehouse.id, self.location, but=self.existing)
@@ -326,6 +324,13 @@ def of_files(
 def free_folder(namespace_id: UUID) -> str | None:
     """The folder of a namespace, if this process has seen that generated places in it are nobody else's."""
     return _FREE_FOLDERS.get(namespace_id)
+
+
+def keep_free_folder(namespace_id: UUID, folder: str) -> None:
+    """Remember what `free_folder` says: the folder of a namespace was looked at, or has just been made up for it."""
+    if len(_FREE_FOLDERS) >= _MOST_FOLDERS:
+        _FREE_FOLDERS.clear()
+    _FREE_FOLDERS[namespace_id] = folder
 
 
 _FREE_FOLDERS: dict[UUID, str] = {}

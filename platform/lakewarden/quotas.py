@@ -43,16 +43,26 @@ def ensure_room(quota: str, existing: QuerySet[Any], *, within: str, adding: int
             f"There are {min(there, limit)} {quota.replace('_', ' ')} already, and at most {limit} are allowed "
             f"(quotas.{quota}): delete some, or ask the server's operator to raise the limit"
         )
-    with _lock:
-        if len(_rooms) >= MOST_REMEMBERED:
-            _rooms.clear()
-        _rooms[key] = _Room((limit - there - adding) // PARTS, time.monotonic() + GOOD_FOR_S)
+    _keep(key, room=limit - there - adding)
+
+
+def begin_empty(quota: str, *, within: str) -> None:
+    """Say that nothing is in what was just created: the first creations in it need not count."""
+    limit: int = getattr(config.current().quotas, quota)
+    _keep((quota, within, limit), room=limit)
 
 
 def take_room(quota: str, *, within: str) -> bool:
     """Whether there is room for one more as far as is known without counting; it is taken then."""
     limit: int = getattr(config.current().quotas, quota)
     return not limit or _take((quota, within, limit), 1)
+
+
+def _keep(key: tuple[str, str, int], *, room: int) -> None:
+    with _lock:
+        if len(_rooms) >= MOST_REMEMBERED:
+            _rooms.clear()
+        _rooms[key] = _Room(room // PARTS, time.monotonic() + GOOD_FOR_S)
 
 
 def _take(key: tuple[str, str, int], adding: int) -> bool:

@@ -1,4 +1,4 @@
-"""Creations on the event loop: those that arrive together are one statement (ADR 0025).
+"""Creations on the event loop: those that arrive together are one statement (ADR 0026).
 
 `create_table` and `create_namespace` carry out what is ordinary. Everything else they leave alone, and answer None: a
 chosen location, a staged creation, a name that is taken, a quota that has to be counted, anything that has to be

@@ -33,6 +33,8 @@ _MOST: Final = 64
 """Objects in a statement."""
 _AT_ONCE: Final = 2
 
+_telling: set[asyncio.Task[None]] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class Addition:
@@ -70,8 +72,16 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> list[
         return [outcome for each in additions for outcome in await _add_all(statement, [each])]
     added = set(numbers or ())
     if added and change_log.are_logged():
-        await asyncio.to_thread(change_log.tell)
+        _tell_followers()
     return [number in added for number in range(len(additions))]
+
+
+def _tell_followers() -> None:
+    """In a thread, without waiting for it: whoever asks OpenFGA next sees to it that it has heard everything."""
+    if not _telling:
+        task = asyncio.create_task(asyncio.to_thread(change_log.tell))
+        _telling.add(task)
+        task.add_done_callback(_telling.discard)
 
 
 def _parameters(additions: Sequence[Addition]) -> dict[str, object]:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
-from catalog.services import limits
+from catalog.services import limits, location_claims
 from catalog.services.creation_writer import additions
 from catalog.services.creation_writer.additions import NAMESPACES, Addition
 from catalog.services.namespaces import change_of, check_path, check_properties, has_room
+from lakewarden import quotas
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import LakewardenError
 from lakewarden.ids import new_id
@@ -60,7 +61,12 @@ async def create_namespace(
     task = asyncio.create_task(additions.add(NAMESPACES, _addition(parent, namespace)))
     _running.add(task)
     task.add_done_callback(_running.discard)
-    return Created(namespace.path, namespace.properties) if await asyncio.shield(task) else None
+    if not await asyncio.shield(task):
+        return None
+    # its first table need not ask
+    location_claims.keep_free_folder(identifier, namespace.properties["location"])
+    quotas.begin_empty("tables_in_namespace", within=str(identifier))
+    return Created(namespace.path, namespace.properties)
 
 
 def _addition(parent: Granted[Warehouse] | Granted[Namespace], namespace: Namespace) -> Addition:

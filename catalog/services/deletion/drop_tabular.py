@@ -87,5 +87,4 @@ def remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
         ensure_unprotected(tabular)
     owned_by = ledger.owners_of([str(tabular.id)])
     places = [each.location for each in occupied_locations.release([tabular.id], owned_by=owned_by)]
-    removed, _ = Tabular.objects.filter(id=tabular.id).delete()
-    return removed > 0, places
+    return Tabular.objects.remove(tabular.id), places

@@ -2,14 +2,14 @@
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from lakewarden.storage import local_removal
 from lakewarden.storage.interface import AccessLevel, FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
-from lakewarden.storage.local_removal import opened
+from lakewarden.storage.local_removal import folder_in, opened
 from lakewarden.storage.local_uris import SCHEME, local_path
 from lakewarden.storage.removal import Found, Removed
 
@@ -43,11 +43,12 @@ class LocalStorage:
     def write_new(self, location: str, content: bytes) -> None:
         *folders, name = self._parts(location)
         with _translated(location):
-            for _ in range(TRIES):
-                with suppress(FileNotFoundError), self._opened(location, folders) as folder:
+            with suppress(FileNotFoundError), self._opened(location, folders) as folder:
+                return _write_synced(folder, name, content)
+            _make_directories(self._base)
+            for _ in range(TRIES):  # a purge beside this takes a folder away while it is empty
+                with suppress(FileNotFoundError), self._opened(location, folders, step=_made) as folder:
                     return _write_synced(folder, name, content)
-                # not there yet; or a purge beside this takes the folder away while it is empty
-                _make_directories(self._path(location).parent)
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def read(self, location: str, *, limit: int) -> bytes:
@@ -127,10 +128,12 @@ class LocalStorage:
         return path.relative_to(self._base).parts
 
     @contextmanager
-    def _opened(self, location: str, folders: Sequence[str]) -> Iterator[int]:
+    def _opened(
+        self, location: str, folders: Sequence[str], *, step: Callable[[int, str], int] = folder_in
+    ) -> Iterator[int]:
         """A handle of the folder of `location`: a link that is put in the way leads nowhere. OutOfReach as `_path`."""
         try:
-            with opened(str(self._base), folders) as folder:
+            with opened(str(self._base), folders, step=step) as folder:
                 yield folder
         except OSError as error:
             if error.errno in _NO_FOLDER:
@@ -178,10 +181,23 @@ def _raise_unless_gone(error: OSError) -> None:
 
 def _make_directories(path: Path) -> None:
     """Make `path` and what is missing above it, so that all of it survives a crash."""
+    if path.exists():
+        return
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
         _sync_directory(folder.parent)
+
+
+def _made(folder: int, name: str) -> int:
+    """As `folder_in`; one that is not there is made, so that it survives a crash."""
+    try:
+        return folder_in(folder, name)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+        os.fsync(folder)
+        return folder_in(folder, name)
 
 
 def _write_synced(folder: int, name: str, content: bytes) -> None:

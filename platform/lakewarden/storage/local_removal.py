@@ -23,13 +23,18 @@ _NO_FOLDER = {errno.ENOTDIR, errno.ELOOP}
 _SOMETHING_ELSE = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
 
 
+def folder_in(folder: int, name: str) -> int:
+    """A handle of the folder `name` in `folder`. Raises OSError: ENOTDIR or ELOOP when it is a link."""
+    return os.open(name, _OPEN, dir_fd=folder)
+
+
 @contextmanager
-def opened(base: str, parts: Sequence[str]) -> Iterator[int]:
-    """A handle of the folder `parts` below `base`. Raises OSError: ENOTDIR or ELOOP when one of them is a link."""
+def opened(base: str, parts: Sequence[str], *, step: Callable[[int, str], int] = folder_in) -> Iterator[int]:
+    """A handle of the folder `parts` below `base`, got step by step; raises as `step`."""
     folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts:
-            inner = os.open(part, _OPEN, dir_fd=folder)
+            inner = step(folder, part)
             os.close(folder)
             folder = inner
         yield folder

@@ -59,6 +59,19 @@ class Scene:
             )
 
 
+class Creations(Scene):
+    """Nothing but new tables and namespaces, so that rights are known and they share statements."""
+
+    def calls(self, replica: Replica, person: Person, *, named: str) -> Iterator[Call]:
+        for number in count():
+            name = f"{named}-{person.name}-{number}"
+            for kind, path, body in (
+                ("table", self.lake.tables("sales"), {"name": name, "schema": SCHEMA}),
+                ("namespace", self.lake.path("namespaces"), {"namespace": [name]}),
+            ):
+                yield replica.call(replica.pair.admin, "POST", path, body, x_request_id=f"{name}-{kind}")
+
+
 def _mark(name: str) -> dict[str, Any]:
     """A commit that leaves its name in the table."""
     return {"requirements": [], "updates": [{"action": "set-properties", "updates": {name: "x"}}]}
@@ -210,6 +223,46 @@ def test_what_a_killed_server_was_doing_is_whole_or_not_there(
     with capsys.disabled():
         print(f"\nkills: {KILLS}, changes answered: {len(scene.answered)}, lost: {len(scene.lost)}")  # noqa: T201
     assert scene.lost
+
+
+_CREATED = """
+    select o.name || o.suffix, (select count(*) from authz_grant g where g.object_id = o.id and g.privilege = 'ownership'),
+        o.documents
+    from (
+        select name, '-table' as suffix, id::text, namespace_id,
+            (select count(*) from tabular_document d where d.tabular_id = t.id) as documents from tabular t
+        union all
+        select path[1], '-namespace', id::text, id, 1 from namespace
+    ) o
+    join namespace n on n.id = o.namespace_id where n.warehouse_id = %s and o.name like %s
+"""
+
+
+def test_creations_of_a_killed_server_are_whole_or_not_there(pair: Pair, lake: Lake) -> None:
+    lake.add_namespace("sales")
+    scene = Creations(lake, lake.add_table("sales", "first"))
+    files = local(pair.a.done("GET", lake.tables("sales", "first"))["metadata-location"]).parents[2]
+    for number in range(KILLS):
+        named = f"creations{number}"
+        after = pair.run(_killed_in_the_middle(scene, pair, named=named))
+        assert after > WRITERS, "the other server went on"
+        assert set(scene.answered.values()) <= _OK, Counter(scene.answered.values())
+        with _database(pair) as connection:
+            recorded = _recorded(connection, named=named)
+            created = connection.execute(_CREATED, [lake.id, f"{named}%"]).fetchall()
+        assert {name for name, *_ in created} == set(recorded)
+        assert {(owners, documents) for _, owners, documents in created} == {(1, 1)}
+        mine = {request_id for request_id in scene.answered if request_id.startswith(named)}
+        assert mine <= set(recorded) <= mine | scene.lost
+        for name in sorted(recorded):
+            if name.endswith("-table"):
+                told = pair.a.done("GET", lake.tables("sales", name.removesuffix("-table")))
+                assert local(told["metadata-location"]).is_file()
+        pair.b.server.stop()
+        pair.b.server.start()
+    tables = sum(name.endswith("-table") for name in scene.answered) + 1
+    lost = sum(name.endswith("-table") for name in scene.lost)
+    assert tables <= len(list(files.glob("*/metadata/*.json"))) <= tables + lost, "no file but what a kill explains"
 
 
 def _held(scene: Scene, pair: Pair) -> set[str]:

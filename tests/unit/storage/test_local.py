@@ -75,14 +75,15 @@ def test_every_new_folder_is_made_durable(storage: LocalStorage, base: Path, mon
 def test_a_folder_that_a_purge_takes_away_is_made_again(
     storage: LocalStorage, base: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, left = local._make_directories, iter(range(times))
+    real, left = local._made, iter(range(times))
 
-    def make(path: Path) -> None:
-        real(path)
+    def make(folder: int, name: str) -> int:
+        made = real(folder, name)
         if next(left, None) is not None:
-            path.rmdir()
+            (base / name).rmdir()
+        return made
 
-    monkeypatch.setattr(local, "_make_directories", make)
+    monkeypatch.setattr(local, "_made", make)
     if times == local.TRIES:
         with pytest.raises(FileMissing):
             storage.write_new(at(base, "a/f"), b"content")
