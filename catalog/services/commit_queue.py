@@ -1,5 +1,7 @@
 """Lets this process commit to each table one at a time, so that its commits do not race and write files for nothing.
 
+This is about commits that go the ordinary way; most are taken together by `catalog.services.commit_writer`.
+
 Other processes are not coordinated here: the compare-and-swap in the database decides. When the current commit makes no
 progress (another session holds the row), at most half of the server's threads wait behind it, and the rest stay free.
 """

@@ -15,6 +15,7 @@ from catalog.services.document_cache import DOCUMENT_CACHE
 from catalog.services.pointer import Stored
 from lakewarden.hot.coalescer import Coalescer, NotAnswered
 from lakewarden.hot.sessions import Row
+from tenants.models.warehouse import ACTIVE_IN_EPOCH
 
 
 async def newest(known: Tabular) -> Stored | None:
@@ -47,11 +48,15 @@ def forget(known: Tabular) -> None:
 
 
 async def locked(connection: psycopg.AsyncConnection[Any], known: Tabular) -> Stored | None:
-    """As `newest`, with the row locked until the connection's transaction ends. Raises psycopg.Error."""
+    """As `newest`, with the row locked until the connection's transaction ends; None also when rights were changed.
+
+    Raises psycopg.Error.
+    """
+    epoch = known.namespace.warehouse.project.authz_epoch
     async with connection.cursor(binary=True) as cursor:
         # first the row alone: a join would give its newest version with an older document
         await cursor.execute(_LOCK, [known.id], prepare=True)
-        await cursor.execute(_BASE, [[known.id]], prepare=True)
+        await cursor.execute(_BASE, [[known.id], epoch], prepare=True)
         row = await cursor.fetchone()
     return None if row is None else _stored(row[1:], known)
 
@@ -78,5 +83,5 @@ _STATEMENT: Final = f"""
     from unnest(%s::uuid[]) with ordinality as k(id, i)
     join tabular t on t.id = k.id and t.deleted_at is null join tabular_document d on d.tabular_id = t.id
 """  # noqa: S608 names of our own columns
-_BASE: Final = _STATEMENT.encode()
+_BASE: Final = (_STATEMENT + ACTIVE_IN_EPOCH.format(warehouse="t.warehouse_id", epoch="%s")).encode()
 _BASES: Final = Coalescer(_STATEMENT)

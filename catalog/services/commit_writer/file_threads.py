@@ -10,6 +10,8 @@ from lakewarden.hot.fair_threads import FairThreads
 from tenants.models import Warehouse
 
 _PATIENCE_S = 10.0
+_SHARE_PERCENT = 50
+"""What one warehouse gets of the threads: with the defaults as many as `storage.max_calls_at_once` lets in."""
 
 _in_background: set[asyncio.Task[None]] = set()
 
@@ -54,6 +56,6 @@ def _threads() -> FairThreads:
         "metadata-files",
         threads=settings.storage.commit_threads,
         queue=settings.server.queue,
-        percent=settings.server.caller_share_percent,
+        percent=_SHARE_PERCENT,
         patience_s=_PATIENCE_S,
     )

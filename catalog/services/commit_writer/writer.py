@@ -19,6 +19,8 @@ MOST_IN_GROUP: Final = 32
 LARGEST_ASKED: Final = 32 * 1024
 """Bytes of requirements and updates: what takes longer would hold up the event loop."""
 MOST_ATTEMPTS: Final = 3
+LOCKED_GROUPS: Final = 8
+"""Groups that wait for the row from the start, after one was lost to another process: it will not be the last."""
 
 _Key = tuple[str, UUID]
 
@@ -85,6 +87,7 @@ class _Lane:
     def __init__(self, locked_attempts: LockedAttempts) -> None:
         self._locked_attempts = locked_attempts
         self._waiting: Turns[Asked] = Turns()
+        self._locked_groups = 0
 
     def put(self, asked: Asked) -> None:
         self._waiting.put(asked.caller, asked)
@@ -114,6 +117,10 @@ class _Lane:
 
     async def _carry_out(self, group: list[Asked]) -> None:
         known = max(group, key=lambda each: each.number).commit.granted.target
+        if self._locked_groups:
+            self._locked_groups -= 1
+            await self._carry_out_locked(group, known)
+            return
         base = await bases.newest(known)
         for _ in range(MOST_ATTEMPTS if base else 0):
             assert base is not None  # noqa: S101 for the type
@@ -133,9 +140,8 @@ class _Lane:
             chain.discard()
             if outcome is Swap.LOST:
                 bases.forget(known)
-                chain_of_turn = await self._locked_attempts.carry_out(group, known)
-                if chain_of_turn is not None:
-                    self._end(chain_of_turn)
+                self._locked_groups = LOCKED_GROUPS
+                await self._carry_out_locked(group, known)
                 return
             if not isinstance(outcome, Repeated):
                 break
@@ -143,6 +149,11 @@ class _Lane:
             tell_all([each for each in group if id(each) in repeated], None)
             group = [each for each in group if id(each) not in repeated]
         tell_all(group, None)
+
+    async def _carry_out_locked(self, group: list[Asked], known: Tabular) -> None:
+        chain = await self._locked_attempts.carry_out(group, known)
+        if chain is not None:
+            self._end(chain)
 
     def _end(self, chain: Chain) -> None:
         if chain.changes:

@@ -22,8 +22,8 @@ class StorageConfig(Section):
         16,
         ge=2,
         le=256,
-        description="Threads of a process that write the metadata files of commits; one warehouse can take only a "
-        "part of them (`server.caller_share_percent`).",
+        description="Threads of a process that write the metadata files of commits; one warehouse can take only half "
+        "of them, so that a storage that does not respond leaves the others theirs.",
     )
 
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +19,7 @@ from psycopg.types.json import Jsonb
 from catalog.models import Tabular, TabularDocument
 from catalog.services import pointer, tables
 from catalog.services.commit_writer import bases, chains, file_threads, swaps
-from catalog.services.commit_writer.writer import commit
+from catalog.services.commit_writer.writer import CommitWriter, commit
 from catalog.services.document_cache import DOCUMENT_CACHE
 from catalog.services.pointer import Commit, Stored
 from lakewarden import config
@@ -239,6 +241,35 @@ def test_a_race_lost_to_another_replica_is_run_again(
     assert kinds(together(*commits, committing.to("bills", set_properties(a="b")))) == [Stored] * 4
     assert own(lake, "orders") == {"k0", "k1", "k2", "other"}
     assert recorded() == ["updateTable"] * 5
+    eventually(lambda: files(base) == pointed_at(lake, "orders", "bills"))
+
+
+def test_two_processes_take_turns_on_one_table(
+    lake: Lake, base: Path, committing: Committing, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not throw away what they have written: only the first group of each may be written in vain."""
+    written: list[int] = []
+    store = file_threads.store
+
+    async def counting(warehouse: Warehouse, of: Any) -> Any:
+        written.append(len(of))
+        return await store(warehouse, of)
+
+    monkeypatch.setattr(file_threads, "store", counting)
+    writers = CommitWriter(), CommitWriter()
+    commits = [committing.to("orders", set_properties(**{f"k{n}": "x"})) for n in range(60)]
+
+    async def both() -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for at in range(0, 60, 20):
+            asked = [writers[n % 2].commit(each) for n, each in enumerate(commits[at : at + 20])]
+            outcomes += await asyncio.gather(*asked, return_exceptions=True)
+        return outcomes
+
+    assert kinds(on_the_loop(both)) == [Stored] * 60
+    assert own(lake, "orders") == {f"k{n}" for n in range(60)}
+    assert recorded() == ["updateTable"] * 60
+    assert sum(written) <= 60 + 3 * 10
     eventually(lambda: files(base) == pointed_at(lake, "orders", "bills"))
 
 
@@ -490,32 +521,53 @@ def test_files_that_fall_off_the_log_are_removed_where_the_table_asks_for_it(
     eventually(lambda: files(base) == pointed_at(lake, "orders", "bills"))
 
 
-def test_a_chain_is_what_the_same_commits_are_one_after_another(
-    lake: Lake, committing: Committing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "now_ms", lambda: 1_900_000_000_000)
-    asked: list[tuple[Any, ...]] = [
-        (set_properties(a="1"),),
-        (set_properties(b="1"), {"action": "remove-properties", "removals": ["a"]}),
-        ({"action": "upgrade-format-version", "format-version": 3},),
-        ({"action": "upgrade-format-version", "format-version": 1},),
-        (set_properties(c="1"),),
-        (set_properties(),),
+def any_commit(random: Random) -> tuple[list[Any], list[Any]]:
+    """Requirements and updates, good and bad."""
+    updates = [
+        random.choice(
+            [
+                set_properties(**{random.choice("abc"): str(random.random())}),
+                {"action": "remove-properties", "removals": [random.choice("abc")]},
+                {"action": "upgrade-format-version", "format-version": random.choice([1, 2, 2, 3])},
+                set_properties(),
+                {"action": "set-properties"},
+                {"action": "set-current-schema", "schema-id": random.choice([0, 7])},
+                {"action": "assign-uuid", "uuid": "no uuid"},
+            ]
+        )
+        for _ in range(random.choice([1, 1, 1, 2]))
     ]
+    required: list[Any] = random.choice(
+        [[], [], [NO_SUCH_UUID], [{"type": "assert-current-schema-id", "current-schema-id": 0}]]
+    )
+    return required, updates
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_chain_is_what_the_same_commits_are_one_after_another(
+    lake: Lake, committing: Committing, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    random = Random(seed)  # noqa: S311 the same commits each time
+    monkeypatch.setattr(tables, "now_ms", lambda: 1_900_000_000_000)
+    asked = [any_commit(random) for _ in range(25)]
     for name in ("chained", "alone"):
         lake.create_table(name)
-    chained = together(*[committing.to("chained", *updates) for updates in asked])
+    chained: list[Outcome] = []
+    left = list(asked)
+    while left:
+        group, left = left[: (size := random.choice([1, 3, 9]))], left[size:]
+        chained += together(*[committing.to("chained", *updates, requirements=each) for each, updates in group])
     alone: list[Outcome] = []
-    for updates in asked:
+    for each, updates in asked:
         try:
-            alone.append(pointer.commit(committing.to("alone", *updates)))
+            alone.append(pointer.commit(committing.to("alone", *updates, requirements=each)))
         except Exception as error:  # noqa: BLE001 the outcome
             alone.append(error)
 
     def plain(outcome: Outcome, name: str) -> Any:
         """Without what differs between any two tables, and any two files."""
         if not isinstance(outcome, Stored):
-            return type(outcome), str(outcome).replace(name, "")
+            return type(outcome), re.sub(r"[0-9a-f-]{36}", "uuid", str(outcome)).replace(name, "")
         metadata = outcome.metadata.decode()
         for number, file in enumerate(sorted({*log_of(metadata), outcome.tabular.metadata_location})):
             metadata = metadata.replace(file, f"file {number}")

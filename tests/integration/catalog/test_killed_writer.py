@@ -1,0 +1,49 @@
+"""A process that is killed in the middle of a batch leaves whole commits or none, and files that nobody points to."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from catalog.models import Tabular, TabularDocument
+from lakewarden.audit.models import AuditEntry
+from lakewarden.events.models import OutboxEvent
+from tests.integration.catalog import killed_writer
+from tests.integration.catalog.lake import Lake, set_properties
+from tests.integration.catalog.observed import local
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("step", killed_writer.STEPS)
+def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, step: str) -> None:
+    names = ("orders", "bills")
+    for name in names:
+        lake.create_table(name)
+    command = [sys.executable, "-m", killed_writer.__name__, lake.warehouse_id, step]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    named = set()
+    for name in names:
+        row = Tabular.objects.get(name=name)
+        document = TabularDocument.objects.get(tabular=row)
+        commits = row.version - 1
+        assert document.version == row.version
+        assert commits in {0, 6}
+        assert AuditEntry.objects.filter(action="updateTable", object_id=row.id).count() == commits
+        assert OutboxEvent.objects.filter(type="updateTable", object_id=row.id).count() == commits
+        state = lake.load(name)
+        assert {key for key in state["metadata"]["properties"] if key.startswith("k")} == {
+            f"k{number}" for number in range(commits)
+        }
+        named |= {local(state["metadata-location"])}
+        named |= {local(each["metadata-file"]) for each in state["metadata"]["metadata-log"]}
+    there = set(base.rglob("*.metadata.json"))
+    assert named <= there
+    assert len(there - named) <= 12
+    if step == killed_writer.STEPS[3]:
+        assert Tabular.objects.filter(version=7).exists()
+    # whoever comes next finds nothing in the way
+    assert lake.commit("orders", set_properties(next="x")).status == 200
