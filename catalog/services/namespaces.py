@@ -22,6 +22,7 @@ from lakewarden.errors import (
     AlreadyExists,
     InvalidArgument,
     NoSuchNamespace,
+    Unavailable,
     Unprocessable,
 )
 from lakewarden.events.change_recording import Change, record
@@ -31,6 +32,7 @@ from lakewarden.paging import Page
 from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.models import Warehouse
+from tenants.models.warehouse import LOCATION_KEPT
 
 TREE_LOCK = 0x10C9
 _PLACE = "select path, path_key, lineage from namespace where id = %s and deleted_at is null"
@@ -80,7 +82,7 @@ def create(
     try:
         with changing():
             if above is None:
-                lock_tree(warehouse.id, exclusive=False)
+                _hold_top(warehouse)
             else:
                 hold_place(above)
                 if above.path_key != path_key(path[:-1]):  # it has moved since it was looked up
@@ -123,6 +125,14 @@ def hold_place(namespace: Namespace) -> None:
     if not rows:
         raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
     namespace.path, namespace.path_key, namespace.lineage = rows[0]
+
+
+def _hold_top(warehouse: Warehouse) -> None:
+    """As `hold_place`, for a namespace at the top: one that is empty may be given another base path meanwhile."""
+    lock_tree(warehouse.id, exclusive=False)
+    found = fetch(LOCATION_KEPT, [warehouse.id])
+    if found and found != [(warehouse.location,)]:
+        raise Unavailable(f"The warehouse {warehouse} was changed in the meantime; nothing was changed. Try again")
 
 
 def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tuple[list[ListedNamespace], str | None]:

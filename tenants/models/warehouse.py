@@ -96,6 +96,12 @@ PLACES: Final = "select id, location from warehouse"
 """SQL for other apps' queries, which read it as `({PLACES}) w`."""
 HELD: Final = "select '{}'::uuid[] from warehouse where id = %s::text::uuid for key share"
 """Keeps one from being deleted until the transaction ends; there are no namespaces above it."""
+LOCATION_KEPT: Final = "select location from warehouse where id = %s for share"
+"""Keeps one at its location until the transaction ends."""
+LOCATIONS_KEPT: Final = (
+    "select w.id, w.location from warehouse w where w.id in ({ids}) order by w.id for share of w skip locked"
+)
+"""SQL for other apps' queries: as LOCATION_KEPT, without those that others are changing."""
 WAREHOUSE = Shape(Warehouse, "w")
 PROJECT = Shape(Project, "p")
 

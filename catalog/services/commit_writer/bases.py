@@ -1,5 +1,6 @@
 """What commits start from: the newest state of a table, from memory where that is known to be it, else read."""
 
+from copy import copy
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -26,7 +27,7 @@ async def newest(known: Tabular) -> Stored | None:
     """
     last = _COMMITTED.get(known.id)
     if last is not None and last.tabular.version >= known.version and _place(last.tabular) == _place(known):
-        return last if last.tabular.version > known.version else replace(last, tabular=known)
+        return replace(last, tabular=known if last.tabular.version == known.version else _in(known, last.tabular))
     kept = DOCUMENT_CACHE.find(known.id, known.version)
     if kept is not None:
         return Stored(known, kept.document) if kept.document.length <= LARGEST else None
@@ -68,6 +69,15 @@ def _stored(row: Row, known: Tabular) -> Stored | None:
         return None
     found.namespace = known.namespace
     return Stored(found, Document(content, crc, length))
+
+
+def _in(known: Tabular, newer: Tabular) -> Tabular:
+    """The newer row in the namespace and warehouse of `known`: its own may be as old as the queue at the table."""
+    if newer.namespace is known.namespace:
+        return newer
+    found = copy(newer)
+    found.namespace = known.namespace
+    return found
 
 
 def _place(tabular: Tabular) -> tuple[UUID, str]:

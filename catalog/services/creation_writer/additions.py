@@ -1,6 +1,7 @@
 """Adds the objects of several requests by one statement, which never waits for a lock on a row or key.
 
 For each object, either everything is added (row, document, owner, audit, event, idempotency outcome) or nothing.
+A name that another transaction is taking cannot be passed over: after a moment the whole batch is left to Django.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import Final
 from uuid import UUID
 
 import psycopg
+from psycopg.errors import LockNotAvailable
 
 from catalog.documents import Document
 from catalog.models import Namespace, namespace, tabular
@@ -27,11 +29,13 @@ from lakewarden.hot.connections import connection
 from lakewarden.hot.statements import Statement
 from lakewarden.prepared_statements import rows_of
 from tenants.models import Project, Warehouse
-from tenants.models.warehouse import ACTIVE_IN_EPOCH
+from tenants.models.warehouse import ACTIVE_IN_EPOCH, LOCATIONS_KEPT
 
 _MOST: Final = 64
 """Objects in a statement."""
 _AT_ONCE: Final = 2
+_PATIENCE_MS: Final = 100
+"""How long a batch waits for a name that another transaction is taking: every caller in it waits."""
 
 _telling: set[asyncio.Task[None]] = set()
 
@@ -66,7 +70,7 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> list[
     except psycopg.Error as error:
         if has_begun and not is_refusal(error):
             return [unknown(error)] * len(additions)
-        if not has_begun or len(additions) == 1:
+        if not has_begun or len(additions) == 1 or isinstance(error, LockNotAvailable):
             return [False] * len(additions)
         # one of them may be the cause: each for itself
         return [outcome for each in additions for outcome in await _add_all(statement, [each])]
@@ -113,6 +117,7 @@ def _row(number: int, addition: Addition) -> dict[str, object]:
         "warehouse_id": warehouse.id,
         "namespace_id": above and above.id,
         "known": above and above.version,
+        "base": None if above else warehouse.location,
         "tree": tree_of(warehouse.id),
         "project_id": project.id,
         "epoch": project.authz_epoch,
@@ -125,8 +130,8 @@ def _row(number: int, addition: Addition) -> dict[str, object]:
 
 
 _COLUMNS = """
-    g int, id uuid, warehouse_id uuid, namespace_id uuid, known bigint, tree int, project_id text, epoch bigint,
-    ancestors text[], owner text, actor text, kind text
+    g int, id uuid, warehouse_id uuid, namespace_id uuid, known bigint, base text, tree int,
+    project_id text, epoch bigint, ancestors text[], owner text, actor text, kind text
 """
 # A place that somebody else holds is passed over: who moves or drops it, or changes its properties. `for share` reads
 # its newest state, even if that was committed after the statement began; `for key share` would not
@@ -135,8 +140,11 @@ _STATEMENT = """
         select a.*{content} from jsonb_to_recordset(%(rows)s::jsonb) as a({common}, {columns})
     ),
     {asked_keys},
+    patience as materialized (
+        select set_config('lock_timeout', '{patience}', true)
+    ),
     still as materialized (
-        select tree from (select distinct tree from asked) each
+        select tree from (select distinct tree from asked) each, patience
         where pg_try_advisory_xact_lock_shared({tree_lock}, each.tree)
     ),
     place as materialized (
@@ -144,10 +152,15 @@ _STATEMENT = """
         where n.id in (select a.namespace_id from asked a join still using (tree)) and n.deleted_at is null
         order by n.id for share of n skip locked
     ),
+    top as materialized (
+        {top}
+    ),
     placed as materialized (
-        select a.* from asked a join still using (tree) left join place on place.id = a.namespace_id
+        select a.* from asked a join still using (tree)
+        left join place on place.id = a.namespace_id
+        left join top on top.id = a.warehouse_id
         {in_epoch}
-        where (a.namespace_id is null or place.version = a.known)
+        where case when a.namespace_id is null then top.location = a.base else place.version = a.known end
             and not exists (select 1 from unusable_keys u where u.g = a.g)
     ),
     {added},
@@ -172,7 +185,11 @@ def _statement(added: str, *, columns: str, content: str = "") -> Statement:
         content=content,
         common=_COLUMNS,
         asked_keys=ASKED,
+        patience=_PATIENCE_MS,
         tree_lock=TREE_LOCK,
+        top=LOCATIONS_KEPT.format(
+            ids="select a.warehouse_id from asked a join still using (tree) where a.namespace_id is null"
+        ),
         in_epoch=ACTIVE_IN_EPOCH.format(warehouse="a.warehouse_id", epoch="a.epoch"),
         ownership=Privilege.OWNERSHIP.value,
         given=grants.GIVEN,

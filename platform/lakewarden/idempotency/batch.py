@@ -40,7 +40,10 @@ ASKED: Final = f"""
         left join idempotency_record r
             on r.principal_id = k.principal_id and r.key = k.key and r.attempt <> k.attempt
             and r.created_at >= %(key_border)s
-        where not k.is_free or r.id is not null
+        where not k.is_free or r.id is not null or exists (
+            select from asked_keys before
+            where before.principal_id = k.principal_id and before.key = k.key and before.n < k.n
+        )
     )
 """  # noqa: S608 a constant
 REMEMBERED: Final = """
