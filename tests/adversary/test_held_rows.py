@@ -100,3 +100,26 @@ def test_a_crowd_behind_one_row_leaves_room_for_others(lake: Lake, impatient: ps
     assert max(waits) < 3 * LOCK_S + MACHINE_S, waits
     impatient.rollback()
     assert lake.commit("orders", set_properties(a="b")).status == 200
+
+
+@pytest.mark.parametrize("kind", ["commits", "creations"])
+def test_a_batch_that_waits_in_vain_is_not_tried_one_by_one(
+    lake: Lake, impatient: psycopg.Connection, kind: str
+) -> None:
+    """Rights: modify on some tables, and a session of the database that holds what every change is written to."""
+    names = [f"t{number}" for number in range(12)]
+
+    def change(name: str) -> Answer:
+        return lake.create_table(f"{name}-new") if kind == "creations" else lake.commit(name, set_properties(a="b"))
+
+    for name in names:
+        assert lake.create_table(name).status == 200
+        assert lake.commit(name, set_properties(a="a")).status == 200
+    with ThreadPoolExecutor(len(names)) as pool:
+        impatient.execute("lock table outbox_event in access exclusive mode")
+        begun = time.monotonic()
+        answers = list(pool.map(change, names))
+        assert time.monotonic() - begun < 4 * LOCK_S + 4
+        assert {answer.error() for answer in answers} == {(503, "ServiceUnavailableException")}
+        impatient.rollback()
+        assert {answer.status for answer in pool.map(change, names)} == {200}

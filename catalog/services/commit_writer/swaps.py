@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 import psycopg
+from psycopg.errors import LockNotAvailable, QueryCanceled
 
 from catalog.services.commit_writer.chains import Chain
 from catalog.services.pointer import change_of
@@ -51,10 +52,15 @@ async def swap(chains: Sequence[Chain]) -> list[Outcome | Exception]:
     except psycopg.Error as error:
         if has_begun and not is_refusal(error):
             return [unknown(error)] * len(chains)
-    if not has_begun or len(chains) == 1:
-        return [Swap.FAILED] * len(chains)
+        if not has_begun or len(chains) == 1 or took_too_long(error):
+            return [Swap.FAILED] * len(chains)
     # one of them may be the cause: each for itself
     return [outcome for chain in chains for outcome in await swap([chain])]
+
+
+def took_too_long(error: psycopg.Error) -> bool:
+    """Whether it waited in vain: to try each item of a batch for itself would take as long for each."""
+    return isinstance(error, LockNotAvailable | QueryCanceled)
 
 
 def is_refusal(error: psycopg.Error) -> bool:

@@ -12,11 +12,10 @@ from typing import Final
 from uuid import UUID
 
 import psycopg
-from psycopg.errors import LockNotAvailable
 
 from catalog.documents import Document
 from catalog.models import Namespace, namespace, tabular
-from catalog.services.commit_writer.swaps import is_refusal, unknown
+from catalog.services.commit_writer.swaps import is_refusal, took_too_long, unknown
 from catalog.services.namespaces import TREE_LOCK, tree_of
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import change_log, grants
@@ -70,7 +69,7 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> list[
     except psycopg.Error as error:
         if has_begun and not is_refusal(error):
             return [unknown(error)] * len(additions)
-        if not has_begun or len(additions) == 1 or isinstance(error, LockNotAvailable):
+        if not has_begun or len(additions) == 1 or took_too_long(error):
             return [False] * len(additions)
         # one of them may be the cause: each for itself
         return [outcome for each in additions for outcome in await _add_all(statement, [each])]
