@@ -69,13 +69,14 @@ class NewMetadata:
 class Commit:
     """One table's or view's part of a commit: `compute` makes the new state of the base, None means no change.
 
-    `size`: bytes of what was asked for, by which the time that `compute` takes is bounded.
+    `size` and `updates`: bytes and number of what was asked for, which bound the time that `compute` takes.
     """
 
     granted: Granted[Tabular]
     compute: Callable[[Stored], NewMetadata | None]
     event: str
     size: int
+    updates: int
 
 
 class _LostRace(CommitFailed):

@@ -192,7 +192,8 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
         data_paths.check(warehouse, after.location, after.properties, before=before.properties)
         return new_metadata(after, obsolete=engine.removed_metadata_files(before, after))
 
-    return pointer.Commit(granted, compute, "updateTable", commit_limits.size(request.requirements, request.updates))
+    size = commit_limits.size(request.requirements, request.updates)
+    return pointer.Commit(granted, compute, "updateTable", size, len(request.updates))
 
 
 def register(

@@ -149,13 +149,13 @@ def test_a_queue_that_is_full_refuses_at_once_and_promises_that_nothing_was_done
     monkeypatch.setattr(asgi.THREADS._places, "_total", 8)
     with stuck(outsider, "mine", requests=24, database_url=database_url) as answers:
         wait_until_threads_are_taken(12)
-        refused = outsider.create_namespace("outside", "more")
+        refused = outsider.create_view("more", within="outside")
         assert refused.error() == (503, "ServiceUnavailableException")
         assert int(refused.headers["retry-after"]) >= 1
         assert "The request was not started" in refused.message()
-        assert lake.create_namespace("theirs").status == 200
+        assert lake.create_view("theirs").status == 200
     assert {answer.result().status for answer in answers} <= {200, 409, 503}
-    assert outsider.client.get(outsider.namespace(("outside", "more"))).status == 404
+    assert outsider.client.get(outsider.view("more", within="outside")).status == 404
 
 
 def test_health_asks_the_database_again_when_its_session_was_cut(lake: Lake, database_url: str) -> None:

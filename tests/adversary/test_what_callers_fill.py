@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from catalog.api.hot import lists
 from catalog.models import MetricsReport
 from lakewarden import config
 from lakewarden.audit import refusals
@@ -16,6 +17,7 @@ from lakewarden.config import EventsConfig
 from lakewarden.events import periodic_tasks as events
 from lakewarden.events.models import EventSink, OutboxEvent
 from lakewarden.idempotency.models import IdempotencyRecord
+from lakewarden.paging import next_token
 from lakewarden.usage import periodic_tasks as usage
 from lakewarden.usage.models import EndpointCalls, Spending
 from tenants.models.project import DEFAULT_PROJECT_ID
@@ -78,6 +80,17 @@ def test_a_report_as_large_as_a_request_is_refused_by_name_of_the_limit(lake: La
     unknown = reader.client.post(reader.table("orders", "metrics"), {"report-type": "diary"})
     assert "scan-report or commit-report is expected" in unknown.message()
     assert not MetricsReport.objects.exists()
+
+
+def test_pages_after_ever_new_names_are_kept_within_their_memory(lake: Lake) -> None:
+    """Rights: list on the warehouse."""
+    assert lake.create_table("orders").status == 200
+    before = lists._ANSWERS.held
+    for number in range(50):
+        token = next_token(f"{number}" + "z" * 2000)
+        assert lake.client.get(lake.namespace("sales", "tables", pageToken=token)).status == 200
+    kept = lists._ANSWERS.held - before
+    assert kept > 40 * 4000  # the name, and what it takes to keep an answer, however short
 
 
 def test_reports_without_end_cost_only_who_sends_them(

@@ -26,6 +26,7 @@ from lakewarden.remembered import remembered
 _NAMES_BETWEEN: Final = "\x1f"  # no name holds it
 _LONG_LIST: Final = 64 * 1024  # characters of names: a list that takes the loop longer than some milliseconds
 _PER_CHARACTER: Final = 16  # bytes that a list takes at most, while it is built, for each character of its names
+_PER_ANSWER: Final = 2048  # bytes that an answer takes beside its names, its body and what its caller has sent
 _MOST_PLACES: Final = 10_000
 _PLACES: dict[tuple[ObjectType, Key], Found] = {}
 """What is listed, as it was last found: a decision may be known under this id and epoch."""
@@ -78,7 +79,7 @@ async def _names(coalescer: Coalescer, call: HotCall, page: Page) -> tuple[Found
         identifier, path, project, number, is_told, names = row
         found = Found(str(identifier), Epoch(project, number))
         if is_told:
-            return found, path, names
+            return found, path or [], names
         if len(_PLACES) >= _MOST_PLACES:
             _PLACES.clear()
         _PLACES[about] = found
@@ -96,7 +97,8 @@ async def _answer(call: HotCall, listed: _Listed, body: Body) -> Answer | None:
     made = await _built(call, listed, body)
     if made is not None:
         headers = [each for each in made[1] if each[0] != b"x-request-id"]
-        size = getsizeof(listed.names) + len(made[2])
+        sized = (listed.names, made[2], listed.page.after, *listed.path)
+        size = _PER_ANSWER + sum(map(getsizeof, sized))
         _ANSWERS.keep(key, (listed, headers, made[2]), size=size, caller=call.caller[0])
     return made
 

@@ -3,18 +3,20 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from catalog.documents import pack
 from catalog.services import limits, metadata_files
 from catalog.services.commit_writer import file_threads
 from catalog.services.pointer import Commit, NewMetadata, Stored, moved
 from lakewarden.errors import CommitStateUnknown
+from lakewarden.hot.pace import PACE
 from lakewarden.memory import UNCOUNTED, working
 
 LARGEST = 256 * 1024
 """Bytes of a document, not packed: what takes longer would hold up the event loop."""
-_HELD_UP = 4
-"""Commits that are computed before others get a turn on the event loop."""
+MOST_READ = 1024 * 1024
+"""Bytes that a commit may read: each of its updates may read all of the document, and all updates before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -119,26 +121,27 @@ async def build(base: Stored, asked: Sequence[Asked]) -> Chain:
 
 async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
     steps: list[Step] = []
-    for number, each in enumerate(asked, start=1):
+    for each in asked:
         if each.outcome.done() or not _hold(each, limits.WHILE_WORKED_ON * tip.document.length):
             each.tell(None)
             continue
-        step = _step(tip, each)
+        step = await PACE.run(each.caller, partial(_step, tip, each))
         if step is None:
             each.tell(None)
             continue
         steps.append(step)
         if step.new and isinstance(step.outcome, Stored):
             tip = step.outcome
-        if number % _HELD_UP == 0:
-            await asyncio.sleep(0)
     return steps
 
 
 def _step(tip: Stored, asked: Asked) -> Step | None:
     """None for what is not the writer's."""
+    commit = asked.commit
+    if commit.updates * (tip.document.length + commit.size) > MOST_READ:
+        return None
     try:
-        new = asked.commit.compute(tip)
+        new = commit.compute(tip)
         if new is None:
             return Step(asked, tip)
         if new.location != tip.tabular.location or len(new.encoded) > LARGEST:

@@ -1,6 +1,7 @@
 """Creates ordinary tables: at a location of the catalog's own choice, with their files written beside each other."""
 
 import asyncio
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from catalog.services.tabulars import has_room
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, NotAnswered
+from lakewarden.hot.pace import PACE
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 
@@ -45,7 +47,8 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder:
         check_name(name, what=Tabular.Kind.TABLE)
         if await _NAMED.find((target.id, match_key(name))) is not None or not has_room(target):
             return None
-        stored, content = _first(target, name, body, folder)
+        caller = namespace.context.caller.id
+        stored, content = await PACE.run(caller, partial(_first, target, name, body, folder))
     except (LakewardenError, NotAnswered):
         return None  # `tables.create` knows how to say it
     warehouse, file = target.warehouse, stored.tabular.metadata_location
