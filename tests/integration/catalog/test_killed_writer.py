@@ -3,11 +3,13 @@
 import signal
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from catalog.models import Tabular, TabularDocument
+from catalog.services import orphan_files
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from tests.integration.catalog import killed_writer
@@ -43,6 +45,8 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
     there = set(base.rglob("*.metadata.json"))
     assert named <= there
     assert len(there - named) <= 12
+    found = list(orphan_files.find(older_than=timedelta(0)))
+    assert {local(each.location) for each in found if isinstance(each, orphan_files.Orphan)} == there - named
     if step == killed_writer.STEPS[3]:
         assert Tabular.objects.filter(version=7).exists()
     # whoever comes next finds nothing in the way
