@@ -365,8 +365,10 @@ def test_a_batch_with_a_name_that_another_process_is_taking_is_left_alone(into: 
     sales = into()
     before = files(base)
     with elsewhere(TAKES_ORDERS):
-        assert at_once(table(sales, "orders"), table(sales, "bills")) == [None, None]
-    assert becomes(0, lambda: len(files(base) - before))
+        orders, bills = at_once(table(sales, "orders"), table(sales, "bills"))
+    assert orders is None
+    # its file may have been written so much later that it came in a batch of its own
+    assert becomes(0 if bills is None else 1, lambda: len(files(base) - before))
 
 
 def test_a_key_that_was_used_takes_only_its_own_creation_out(into: Into, top: Top) -> None:
@@ -482,11 +484,11 @@ def test_rights_of_new_objects_are_told_to_who_follows_the_log(
     told.clear()
     at_once(table(sales, "orders"), table(sales, "bills"))
     assert LoggedChange.objects.filter(relation="ownership", object_type="table").count() == 2
-    assert becomes(1, lambda: len(told))
+    # once for each batch, of which there may be two
+    assert becomes(2, lambda: max(told, default=0))
     at_once(namespace(above, "new"))
     assert LoggedChange.objects.filter(relation="ownership", object_type="namespace").count() == 1
-    assert becomes(2, lambda: len(told))
-    assert told == [2, 3]
+    assert becomes(3, lambda: max(told, default=0))
 
 
 def test_a_caller_who_goes_away_changes_nothing_for_the_others(into: Into) -> None:
