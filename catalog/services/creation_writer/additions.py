@@ -80,11 +80,16 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> list[
 
 
 def _tell_followers() -> None:
-    """In a thread, without waiting for it: whoever asks OpenFGA next sees to it that it has heard everything."""
-    if not _telling:
-        task = asyncio.create_task(asyncio.to_thread(change_log.tell))
-        _telling.add(task)
-        task.add_done_callback(_telling.discard)
+    """Without waiting for it: whoever asks OpenFGA next sees to it that it has received every change."""
+    task = asyncio.create_task(_TELLINGS.do(None, caller=""))
+    _telling.add(task)
+    task.add_done_callback(_telling.discard)
+
+
+async def _tell(changes: Sequence[None]) -> Sequence[None]:
+    """In a thread. A change that is committed while this runs may be missed, so it is followed by another run."""
+    await asyncio.to_thread(change_log.tell)
+    return changes
 
 
 def _parameters(additions: Sequence[Addition]) -> dict[str, object]:
@@ -209,5 +214,6 @@ _NAMESPACES = _statement(
     columns="parent_id uuid, path text[], path_key text, name_key text, lineage uuid[], properties jsonb",
 )
 
+_TELLINGS: Final[Batches[None, None]] = Batches(_tell, most=_MOST)
 TABULARS: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _TABULARS), most=_MOST, at_once=_AT_ONCE)
 NAMESPACES: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _NAMESPACES), most=_MOST, at_once=_AT_ONCE)
