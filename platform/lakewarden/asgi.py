@@ -17,25 +17,25 @@ django.setup()
 from lakewarden import backends, config  # noqa: E402 after setup
 from lakewarden.audit import refusals  # noqa: E402 after setup
 from lakewarden.errors import LakewardenError, PayloadTooLarge, Unavailable  # noqa: E402 after setup
+from lakewarden.fair_shares import of_server  # noqa: E402 after setup
 from lakewarden.hot import connections  # noqa: E402 after setup
 from lakewarden.hot.fair_threads import FairThreads  # noqa: E402 after setup
 from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
 from lakewarden.http import health  # noqa: E402 after setup
 from lakewarden.http.answers import Unread  # noqa: E402 after setup
+from lakewarden.http.background_writer import BackgroundWriter, PeriodicWrite  # noqa: E402 after setup
 from lakewarden.http.bodies import BodyMemory, IncomingBody, Receive  # noqa: E402 after setup
 from lakewarden.http.bridge import Bridge, Scope, raw_path  # noqa: E402 after setup
-from lakewarden.http.callers import Asking, Callers  # noqa: E402 after setup
+from lakewarden.http.call_recording import note_unauthenticated  # noqa: E402 after setup
+from lakewarden.http.caller_identification import CallerIdentification, IdentifiedCaller  # noqa: E402 after setup
 from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E402 after setup
-from lakewarden.http.observation import note_unauthenticated  # noqa: E402 after setup
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
-from lakewarden.http.recorder import Chore, Recorder  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
 from lakewarden.http.running_queries import RUNNING  # noqa: E402 after setup
 from lakewarden.http.whole_answers import WHOLE  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
-from lakewarden.shares import of_server  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import call_statistics  # noqa: E402 after setup
 
@@ -57,7 +57,7 @@ THREADS = FairThreads(
     patience_s=_settings.queue_timeout_s,
     prepare=RUNNING.register,
 )
-_callers = Callers(
+_callers = CallerIdentification(
     FairThreads(
         "verification",
         threads=_settings.verification_threads,
@@ -68,7 +68,7 @@ _callers = Callers(
 )
 
 _BODILESS = frozenset({"GET", "HEAD"})
-_LAST_WORDS_S = 2  # what the recorder may take at the end, and what the connections may
+_LAST_WORDS_S = 2  # what the writer may take at the end, and what the connections may
 
 
 @dataclass(slots=True)
@@ -162,14 +162,14 @@ def _begin(scope: Scope, body: bytes, memory: BodyMemory) -> Answer:
     return _bridge.call(scope, body, memory)
 
 
-async def _identified(request: _Request) -> Asking:
+async def _identified(request: _Request) -> IdentifiedCaller:
     """Who asks; a page of the console is for anybody."""
     if not request.is_for_an_api:
-        return Asking(f"address {request.address}")
+        return IdentifiedCaller(f"address {request.address}")
     return await _callers.identify(request.headers, request.address)
 
 
-def _ensure_known(request: _Request, asking: Asking) -> None:
+def _ensure_known(request: _Request, asking: IdentifiedCaller) -> None:
     """Nobody else's body is read any further. Raises NotAuthorized; PayloadTooLarge where nobody needs a token."""
     if not request.is_for_an_api:
         raise request.body.too_large(_settings.small_body_bytes)
@@ -217,25 +217,25 @@ def _preflight(request: _Request) -> Answer | None:
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
-    recorder = Recorder(
+    writer = BackgroundWriter(
         [
-            Chore("calls", config.current().usage.flush_interval_s, call_statistics.flush),
-            Chore("refusals", 1, refusals.flush_due, finish=refusals.flush),
+            PeriodicWrite("calls", config.current().usage.flush_interval_s, call_statistics.flush),
+            PeriodicWrite("refusals", 1, refusals.flush_due, finish=refusals.flush),
         ]
     )
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
             backends.authenticator()  # here it holds nobody up
-            recorder.start()
+            writer.start()
         else:
-            await _say_last_words(recorder)
+            await _say_last_words(writer)
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
 
 
-async def _say_last_words(recorder: Recorder) -> None:
+async def _say_last_words(writer: BackgroundWriter) -> None:
     closing = asyncio.ensure_future(asyncio.gather(connections.close_all(), health.DATABASE.close()))
-    await asyncio.to_thread(recorder.stop, timeout_s=_LAST_WORDS_S)
+    await asyncio.to_thread(writer.stop, timeout_s=_LAST_WORDS_S)
     await asyncio.wait({closing}, timeout=_LAST_WORDS_S)

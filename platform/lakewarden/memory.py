@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from lakewarden import board, config
 from lakewarden.errors import Unavailable
-from lakewarden.shares import Shares, of_server
+from lakewarden.fair_shares import Shares, of_server
 
 T = TypeVar("T")
 

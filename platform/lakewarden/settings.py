@@ -60,7 +60,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "procrastinate.contrib.django",
 ]
-MIDDLEWARE = ["lakewarden.http.observation.observed"]
+MIDDLEWARE = ["lakewarden.http.call_recording.observed"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -22,8 +22,8 @@ from catalog.services.commit_writer.writer import commit
 from catalog.services.pointer import Stored
 from lakewarden import asgi
 from lakewarden.authz.ledger.models import Grant as GrantRow
+from lakewarden.fair_shares import Shares
 from lakewarden.idempotency.models import IdempotencyRecord
-from lakewarden.shares import Shares
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
 from tests.integration.catalog.lake import Lake, set_properties

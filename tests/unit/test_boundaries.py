@@ -40,7 +40,7 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/hot/connections.py": "opens connections for the event loop",
     "platform/lakewarden/doctor/*": "asks beside the application, with a connection of its own",
     "platform/lakewarden/http/health.py": "asks whether the database answers",
-    "platform/lakewarden/http/recorder.py": "closes its thread's connection",
+    "platform/lakewarden/http/background_writer.py": "closes its thread's connection",
     "platform/lakewarden/http/running_queries.py": "stops the statements of callers who have gone",
     "platform/lakewarden/serving/run.py": "closes the starting process's connections before it begins others",
     "standalone/postgres/server.py": "waits for the server that it starts",

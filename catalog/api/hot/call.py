@@ -100,7 +100,7 @@ def may(call: HotCall, found: Found) -> bool:
 
 
 def counted(call: HotCall, found: Found, warehouse_id: UUID, answer: Answer) -> Answer:
-    """Count the call, and its decision, as `http.observation` does those of Django."""
+    """Count the call, and its decision, as `http.call_recording` does those of Django."""
     COUNTS.add(call.label, answer[0], project_id=found.epoch.project_id, warehouse_id=warehouse_id)
     if decision_buffer.are_recorded():
         _note_allowed(call, found, answer)

@@ -14,15 +14,15 @@ from catalog.api.hot.call import Handler, KnownCaller
 from lakewarden import config
 from lakewarden.context import RequestContext
 from lakewarden.errors import BadRequest, CommitStateUnknown, Forbidden, LakewardenError, Unavailable
+from lakewarden.fair_shares import Shares
 from lakewarden.hot.coalescer import Key
 from lakewarden.hot.fair_threads import too_many
 from lakewarden.hot.routes import Answer, HotRequest
+from lakewarden.http.call_recording import note_call
 from lakewarden.http.json_bodies import decode
-from lakewarden.http.observation import note_call
 from lakewarden.http.repeatable import with_key
 from lakewarden.http.request import clean_request_id, context_of
 from lakewarden.idempotency.outcomes import RepeatedRequest
-from lakewarden.shares import Shares
 
 T = TypeVar("T")
 

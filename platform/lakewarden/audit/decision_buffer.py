@@ -1,4 +1,4 @@
-"""Collects allowed decisions until the recorder's thread writes them, for `http.observation` and the hot routes.
+"""Collects allowed decisions until the background writer stores them, for `http.call_recording` and the hot routes.
 
 Equal decisions (caller, assumed role, action, object) of one interval become one entry with a count: an engine that
 loads a table a thousand times a second causes one row a second. Values that a caller can choose freely, such as the

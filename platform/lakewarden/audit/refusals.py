@@ -1,4 +1,4 @@
-"""Collects refused requests until the recorder's thread writes them, so no response waits for the audit."""
+"""Collects refused requests until the background writer's thread writes them, so no response waits for the audit."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from lakewarden.errors import Unavailable
-from lakewarden.shares import Shares
+from lakewarden.fair_shares import Shares
 
 T = TypeVar("T")
 

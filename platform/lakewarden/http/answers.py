@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from lakewarden.errors import Unavailable
+from lakewarden.fair_shares import Shares
 from lakewarden.hot.routes import Answer
 from lakewarden.http.bodies import IncomingBody
-from lakewarden.shares import Shares
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lakewarden.config import ServerConfig
 from lakewarden.errors import PayloadTooLarge, RequestTimedOut, Unavailable
-from lakewarden.shares import Shares
+from lakewarden.fair_shares import Shares
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 

@@ -11,7 +11,7 @@ from django.db import Error, connection
 from lakewarden import __version__, board, config
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.hot.routes import Answer
-from lakewarden.http import recorder
+from lakewarden.http import background_writer
 from lakewarden.postgres import limits
 from lakewarden.postgres.opening import open_async
 
@@ -83,7 +83,7 @@ async def answer(method: str, path: bytes) -> Answer:
     if path != LIVE:
         state["database"] = "up" if await DATABASE.is_up() else "down"
         # does not make the server unready: other servers would have the same problem
-        state["recording"] = "failing" if recorder.is_failing() else "up"
+        state["recording"] = "failing" if background_writer.is_failing() else "up"
         state["status"] = "stopping" if STOPPING.is_set() else state["database"]
         server = board.current()
         if server.processes > 1:

@@ -1,4 +1,4 @@
-"""Counts API calls in memory, for the hot routes and `http.observation`; `call_statistics` stores them regularly."""
+"""Counts API calls in memory, for the hot routes and `http.call_recording`; `call_statistics` stores them regularly."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Stores the counts of calls (in the recorder's thread) and reads them (for `management.endpoint_statistics`)."""
+"""Stores the counts of calls (in the background writer) and reads them (for `management.endpoint_statistics`)."""
 
 import logging
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ from lakewarden.authn.interface import VerifiedToken
 from lakewarden.authz.actions import ObjectType, TableAction
 from lakewarden.context import PrincipalId
 from lakewarden.hot.routes import Answer, HotRequest
-from lakewarden.http.observation import template
+from lakewarden.http.call_recording import template
 
 ID = "01234567-89ab-cdef-0123-456789abcdef"
 HOT = {f"/catalog{route.template}": route.hot for route in ROUTES if route.hot}

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from lakewarden.errors import Unavailable
+from lakewarden.fair_shares import Shares
 from lakewarden.hot.fair_threads import FairThreads
-from lakewarden.shares import Shares
 
 
 class Stage:

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 from lakewarden.config import ServerConfig
+from lakewarden.fair_shares import Shares
 from lakewarden.http.answers import Unread
 from lakewarden.http.bodies import IncomingBody
-from lakewarden.shares import Shares
 
 
 async def nothing() -> dict[str, Any]:

@@ -7,8 +7,8 @@ import pytest
 
 from lakewarden.config import ServerConfig
 from lakewarden.errors import PayloadTooLarge, RequestTimedOut, Unavailable
+from lakewarden.fair_shares import Shares
 from lakewarden.http.bodies import BodyMemory, IncomingBody
-from lakewarden.shares import Shares
 
 LIMITS = ServerConfig.model_validate(
     {"max_body_bytes": 4000, "small_body_bytes": 1024, "bodies_in_flight_bytes": 1024 * 1024, "body_timeout_s": 0.1}

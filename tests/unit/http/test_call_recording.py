@@ -1,6 +1,6 @@
 import pytest
 
-from lakewarden.http.observation import template
+from lakewarden.http.call_recording import template
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ _LOGGED_EVERY_S: Final = 60.0
 
 
 @dataclass(slots=True)
-class Chore:
+class PeriodicWrite:
     """Periodic work: `work` is called every `interval_s` seconds, and `finish` (else `work`) when the server stops.
 
     It must keep what it cannot write.
@@ -62,13 +62,13 @@ class Chore:
         return max(self.interval_s, min(self.interval_s * 2.0 ** min(self._failures, 10), _LONGEST_PAUSE_S))
 
 
-class Recorder:
-    """Calls its chores until it is stopped. While the database is down, only this thread waits for it."""
+class BackgroundWriter:
+    """Calls its writes until it is stopped. While the database is down, only this thread waits for it."""
 
-    def __init__(self, chores: Sequence[Chore]) -> None:
-        self._chores = chores
+    def __init__(self, writes: Sequence[PeriodicWrite]) -> None:
+        self._writes = writes
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="background-writer", daemon=True)
 
     def start(self) -> None:
         global _started  # noqa: PLW0603 one for the process; `is_failing` is called from anywhere
@@ -76,30 +76,30 @@ class Recorder:
         self._thread.start()
 
     def stop(self, *, timeout_s: float) -> None:
-        """Call every chore once more, but wait no longer than `timeout_s`."""
+        """Call every write once more, but wait no longer than `timeout_s`."""
         self._stopping.set()
         if self._thread.ident is not None:  # it was never started if the server stops during its start
             self._thread.join(timeout_s)
 
     def failing(self) -> dict[str, float]:
-        """The chores that are failing, each with the seconds since its first failure."""
+        """The writes that are failing, each with the seconds since its first failure."""
         now = time.monotonic()
-        return {each.name: now - each.failing_since for each in self._chores if each.failing_since is not None}
+        return {each.name: now - each.failing_since for each in self._writes if each.failing_since is not None}
 
     def _run(self) -> None:
-        due = {chore.name: time.monotonic() + chore.interval_s for chore in self._chores}
+        due = {write.name: time.monotonic() + write.interval_s for write in self._writes}
         while not self._stopping.wait(max(0.0, min(due.values()) - time.monotonic())):
-            for chore in self._chores:
-                if due[chore.name] <= time.monotonic():
-                    due[chore.name] = time.monotonic() + chore.perform()
-        for chore in self._chores:
-            chore.perform(last=True)
+            for write in self._writes:
+                if due[write.name] <= time.monotonic():
+                    due[write.name] = time.monotonic() + write.perform()
+        for write in self._writes:
+            write.perform(last=True)
         connection.close()
 
 
-_started: Recorder | None = None
+_started: BackgroundWriter | None = None
 
 
 def is_failing() -> bool:
-    """Whether the last attempt of any chore of this process failed."""
+    """Whether the last attempt of any write of this process failed."""
     return _started is not None and bool(_started.failing())

@@ -10,7 +10,7 @@ from lakewarden.hot.fair_threads import FairThreads
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class IdentifiedCaller:
     """`key` names who shares the server's means with others: a principal, else an address.
 
     `refusal` says why it is not a principal.
@@ -20,13 +20,13 @@ class Asking:
     refusal: NotAuthorized | None = None
 
 
-class Callers:
+class CallerIdentification:
     """`threads` verify tokens that are not known: whoever sends bogus ones takes none of the requests' threads."""
 
     def __init__(self, threads: FairThreads) -> None:
         self._threads = threads
 
-    def known(self, headers: Mapping[bytes, bytes], address: str) -> Asking | None:
+    def known(self, headers: Mapping[bytes, bytes], address: str) -> IdentifiedCaller | None:
         """Who asks, if that can be said at once. Never blocks."""
         authorization = headers.get(b"authorization")
         try:
@@ -34,10 +34,10 @@ class Callers:
                 None if authorization is None else authorization.decode("latin-1")
             )
         except NotAuthorized as error:
-            return Asking(f"address {address}", error)
-        return None if principal is None else Asking(principal.id)
+            return IdentifiedCaller(f"address {address}", error)
+        return None if principal is None else IdentifiedCaller(principal.id)
 
-    async def identify(self, headers: Mapping[bytes, bytes], address: str) -> Asking:
+    async def identify(self, headers: Mapping[bytes, bytes], address: str) -> IdentifiedCaller:
         """Who asks. Raises Unavailable when their token cannot be verified now."""
         known = self.known(headers, address)
         if known is not None:
@@ -48,5 +48,5 @@ class Callers:
         try:
             principal = await self._threads.run(place, verify)
         except NotAuthorized as error:
-            return Asking(place, error)
-        return Asking(principal.id)
+            return IdentifiedCaller(place, error)
+        return IdentifiedCaller(principal.id)

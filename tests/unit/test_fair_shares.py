@@ -6,7 +6,7 @@ import pytest
 
 from lakewarden import board
 from lakewarden.board import Board
-from lakewarden.shares import CommonShares
+from lakewarden.fair_shares import CommonShares
 
 TOTAL = 1000
 
