@@ -126,10 +126,12 @@ def _pointers(chains: Sequence[Chain]) -> dict[str, object]:
 
 _SWAP: Final = Statement(f"""
     with pointers as materialized (
-        select *, substr(%(contents)s::bytea, content_from, content_size) as content
+        -- a table twice would have either state, and both commits would pass for done: the later one has lost
+        select distinct on (id) *, substr(%(contents)s::bytea, content_from, content_size) as content
         from jsonb_to_recordset(%(pointers)s::jsonb)
             as p(g int, id uuid, base bigint, namespace_id uuid, name_key text, epoch bigint, version bigint, uuid uuid,
                  file text, crc bigint, length bigint, content_from int, content_size int)
+        order by id, g
     ),
     {ASKED},
     held as materialized (

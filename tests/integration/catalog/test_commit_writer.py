@@ -32,7 +32,7 @@ from lakewarden.storage.local import LocalStorage
 from tenants.models import Warehouse
 from tenants.services import projects
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.catalog.observed import Recorded, local
+from tests.integration.catalog.observed import Recorded, eventually, local
 from tests.integration.catalog.together import Committing, Outcome, on_the_loop, together
 
 NO_SUCH_UUID = {"type": "assert-table-uuid", "uuid": "00000000-0000-0000-0000-000000000000"}
@@ -589,13 +589,3 @@ def test_a_chain_is_what_the_same_commits_are_one_after_another(
 
 def log_of(metadata: str) -> list[str]:
     return [each["metadata-file"] for each in json.loads(metadata)["metadata-log"]]
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    """Files are removed after the answer."""
-    deadline = threading.Event()
-    for _ in range(200):
-        if holds():
-            return
-        deadline.wait(0.02)
-    assert holds()

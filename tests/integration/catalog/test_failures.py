@@ -13,6 +13,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 
 from catalog.models import Tabular
 from catalog.services import pointer, tabulars
+from lakewarden import asgi
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.observed import Recorded
 from tests.integration.catalog.observed import local as path_of
@@ -81,6 +82,7 @@ def test_a_database_that_goes_inside_the_transaction_changes_nothing(
 
     before = state(base)
     with monkeypatch.context() as patch:
+        patch.setattr(asgi, "HOT_ROUTES", [])
         for module in (pointer, tabulars):
             patch.setattr(module, "record_change", die)
         answer = change(filled)
@@ -106,6 +108,7 @@ def test_a_database_that_goes_during_the_commit_leaves_the_outcome_open_and_the_
 
     rows, files = state(base)
     with monkeypatch.context() as patch:
+        patch.setattr(asgi, "HOT_ROUTES", [])
         patch.setattr(DatabaseWrapper, "_commit", commit_and_lose_the_answer)
         answer = change(filled)
     assert answer.error() == (500, "CommitStateUnknownException")

@@ -6,11 +6,12 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.models import Tabular
+from lakewarden import asgi
 from lakewarden.tasks.purge import purge_location
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.locations import move
-from tests.integration.catalog.observed import Recorded, local
+from tests.integration.catalog.observed import Recorded, eventually, local
 from tests.integration.catalog.staged import commit_staged
 
 
@@ -157,14 +158,16 @@ def test_a_place_that_is_being_cleared_is_refused_until_it_is_clear(lake: Lake, 
 
 
 def test_old_metadata_files_are_removed_when_the_table_asks_and_only_its_own(
-    lake: Lake, base: Path, warehouse: Warehouse
+    lake: Lake, base: Path, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = local(lake.create_table("other").json()["metadata-location"])
     first = local(lake.create_table("orders").json()["metadata-location"])
     asked = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
     second = local(lake.commit("orders", set_properties(**asked)).json()["metadata-location"])
     third = local(lake.commit("orders", set_properties(a="b")).json()["metadata-location"])
-    assert [file.exists() for file in (first, second, third)] == [False, True, True]
+    eventually(lambda: not first.exists())
+    assert second.exists()
+    assert third.exists()
 
     forged = third.read_text().replace(str(second), str(other))
     foreign = third.with_name("00009-forged.metadata.json")
@@ -172,6 +175,7 @@ def test_old_metadata_files_are_removed_when_the_table_asks_and_only_its_own(
     lake.client.delete(lake.table("orders"))
     body = {"name": "orders", "metadata-location": f"file://{foreign}"}
     assert lake.client.post(lake.namespace("sales", "register"), body).status == 200
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [])  # Django removes what it removes before it answers
     for value in "cd":
         assert lake.commit("orders", set_properties(a=value)).status == 200
     assert str(other) not in (base / "x").name

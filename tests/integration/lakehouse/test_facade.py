@@ -11,7 +11,7 @@ from psycopg.errors import DeadlockDetected
 
 from catalog.api.urls import CAPABILITIES
 from catalog.services import namespaces
-from lakewarden import config
+from lakewarden import asgi, config
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.actions import ProjectAction, ServerAction
 from lakewarden.config import LakehouseConfig
@@ -200,6 +200,7 @@ def test_a_session_that_was_cut_is_made_anew(house: House, warehouse: Warehouse,
 def test_a_lost_deadlock_is_begun_once_more(
     house: House, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, base: str
 ) -> None:
+    monkeypatch.setattr(asgi, "HOT_ROUTES", [])
     close_connections()  # a stale one would use up the only repetition
     losses = [DeadlockDetected("deadlock detected")]
     create = namespaces.create
