@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lakewarden.authz.actions import ACTIONS, Action, ObjectType, UserAction
+from lakewarden.authz.actions import ACTIONS, TABULAR_TYPES, Action, ObjectType, UserAction
 from lakewarden.authz.model import (
     DESCRIPTIONS,
     GRANTABLE,
@@ -33,12 +33,13 @@ _LYING_IN = {
     ObjectType.SERVER: (ObjectType.PROJECT,),
     ObjectType.PROJECT: (ObjectType.ROLE, ObjectType.WAREHOUSE),
     ObjectType.WAREHOUSE: (ObjectType.NAMESPACE,),
-    ObjectType.NAMESPACE: (ObjectType.NAMESPACE, ObjectType.TABLE, ObjectType.VIEW),
+    ObjectType.NAMESPACE: (ObjectType.NAMESPACE, *TABULAR_TYPES),
 }
 MANAGED = """## Managed access
 
-In a warehouse or namespace with managed access, `ownership` of a namespace, table or view (including the namespace
-itself) implies `modify` and `create`, but not `manage_grants`: owners cannot grant privileges on their objects.
+In a warehouse or namespace with managed access, `ownership` of a namespace, table, view or generic table
+(including the namespace itself) implies `modify` and `create`, but not `manage_grants`: owners cannot grant privileges
+on their objects.
 """
 
 
@@ -50,7 +51,7 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield from (HEAD, "")
     for kind in ObjectType:
-        yield f"## On a {kind.value}" if kind is not ObjectType.SERVER else "## On the server"
+        yield f"## On a {_word(kind)}" if kind is not ObjectType.SERVER else "## On the server"
         yield ""
         yield from _privileges(kind)
         yield ""
@@ -62,6 +63,10 @@ def _lines() -> Iterator[str]:
             yield from _actions(kind, tuple(UserAction), with_least=False)
             yield ""
     yield MANAGED
+
+
+def _word(kind: ObjectType) -> str:
+    return kind.value.replace("-", " ")
 
 
 def _privileges(kind: ObjectType) -> Iterator[str]:
@@ -89,7 +94,7 @@ def _passed_on(kind: ObjectType, held: frozenset[Privilege]) -> Iterator[str]:
         given = {INHERITED[child][each] for each in held - {Privilege.SEE} if each in INHERITED[child]}
         implied = {weaker for each in given for weaker in _implied(child, each)}
         if strongest := given - implied:
-            kinds_by_names.setdefault(_names(strongest), []).append(f"{child.value}s")
+            kinds_by_names.setdefault(_names(strongest), []).append(f"{_word(child)}s")
     return (f"{names} on {', '.join(kinds)}" for names, kinds in kinds_by_names.items())
 
 

@@ -16,6 +16,7 @@ from tests.contracts.world import (
     BOB,
     EUROPE,
     EVERYONE,
+    IMAGES,
     ORDERS,
     PROJECT,
     REPORT,
@@ -35,7 +36,7 @@ DEEPEST = 16
 
 
 def test_nobody_holds_anything_before_a_grant(authorizer: Authorizer) -> None:
-    for chain in (SERVER, PROJECT, ROLE, WAREHOUSE, SALES, EUROPE, ORDERS, REPORT):
+    for chain in (SERVER, PROJECT, ROLE, WAREHOUSE, SALES, EUROPE, ORDERS, REPORT, IMAGES):
         assert held(authorizer, chain) == frozenset()
 
 
@@ -49,7 +50,9 @@ def test_a_right_reaches_what_lies_below_and_shows_what_lies_above(authorizer: A
     assert held(authorizer, ORDERS, BOB) == frozenset()
 
 
-@pytest.mark.parametrize("chain", [SERVER, PROJECT, ROLE, WAREHOUSE, EUROPE, ORDERS, REPORT], ids=lambda c: c[-1].type)
+@pytest.mark.parametrize(
+    "chain", [SERVER, PROJECT, ROLE, WAREHOUSE, EUROPE, ORDERS, REPORT, IMAGES], ids=lambda c: c[-1].type
+)
 def test_each_privilege_implies_what_the_model_says(authorizer: Authorizer, chain: list[ObjectRef]) -> None:
     for number, privilege in enumerate(sorted(GRANTABLE[chain[-1].type])):
         somebody = PrincipalId(f"oidc~{number}")

@@ -15,6 +15,7 @@ SALES = [*WAREHOUSE, ObjectRef(ObjectType.NAMESPACE, "sales")]
 EUROPE = [*SALES, ObjectRef(ObjectType.NAMESPACE, "europe")]
 ORDERS = [*EUROPE, ObjectRef(ObjectType.TABLE, "orders")]
 REPORT = [*EUROPE, ObjectRef(ObjectType.VIEW, "report")]
+IMAGES = [*EUROPE, ObjectRef(ObjectType.GENERIC_TABLE, "images")]
 ARCHIVE = [*WAREHOUSE, ObjectRef(ObjectType.NAMESPACE, "archive")]
 ROLE = [*PROJECT, ObjectRef(ObjectType.ROLE, "analysts")]
 

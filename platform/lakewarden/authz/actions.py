@@ -11,6 +11,11 @@ class ObjectType(StrEnum):
     NAMESPACE = "namespace"
     TABLE = "table"
     VIEW = "view"
+    GENERIC_TABLE = "generic-table"
+
+
+TABULAR_TYPES = (ObjectType.TABLE, ObjectType.VIEW, ObjectType.GENERIC_TABLE)
+"""The types of objects that lie in a namespace, share its names, and have nothing inside."""
 
 
 class ServerAction(Enum):
@@ -87,10 +92,12 @@ class NamespaceAction(Enum):
     LIST_NAMESPACES = "list_namespaces"
     LIST_TABLES = "list_tables"
     LIST_VIEWS = "list_views"
+    LIST_GENERIC_TABLES = "list_generic_tables"
     LIST_EVERYTHING = "list_everything"
     CREATE_NAMESPACE = "create_namespace"
     CREATE_TABLE = "create_table"
     CREATE_VIEW = "create_view"
+    CREATE_GENERIC_TABLE = "create_generic_table"
     UPDATE_PROPERTIES = "update_properties"
     SET_PROTECTION = "set_protection"
     DELETE = "delete"
@@ -133,6 +140,23 @@ class ViewAction(Enum):
     READ_GRANTS = "read_grants"
 
 
+class GenericTableAction(Enum):
+    """Without `commit`: the catalog arbitrates no changes of these tables."""
+
+    GET_METADATA = "get_metadata"
+    INCLUDE_IN_LIST = "include_in_list"
+    READ_DATA = "read_data"
+    WRITE_DATA = "write_data"
+    DROP = "drop"
+    FORCE_DROP = "force_drop"
+    UNDROP = "undrop"
+    RENAME = "rename"
+    SET_PROTECTION = "set_protection"
+    GET_TASKS = "get_tasks"
+    CONTROL_TASKS = "control_tasks"
+    READ_GRANTS = "read_grants"
+
+
 class UserAction(Enum):
     READ = "read"
     UPDATE = "update"
@@ -140,7 +164,8 @@ class UserAction(Enum):
     READ_ASSIGNMENTS = "read_role_assignments"
 
 
-CatalogAction = WarehouseAction | NamespaceAction | TableAction | ViewAction
+TabularAction = TableAction | ViewAction | GenericTableAction
+CatalogAction = WarehouseAction | NamespaceAction | TabularAction
 Action = ServerAction | ProjectAction | RoleAction | CatalogAction | UserAction
 
 ACTIONS: dict[ObjectType, tuple[Action, ...]] = {
@@ -151,5 +176,6 @@ ACTIONS: dict[ObjectType, tuple[Action, ...]] = {
     ObjectType.NAMESPACE: tuple(NamespaceAction),
     ObjectType.TABLE: tuple(TableAction),
     ObjectType.VIEW: tuple(ViewAction),
+    ObjectType.GENERIC_TABLE: tuple(GenericTableAction),
 }
 """The actions of each type of object. Users are not in it: the right to act on users is granted on the server."""

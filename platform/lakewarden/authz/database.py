@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
 from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.descendant_grants import ANYTHING_OF
@@ -10,8 +10,6 @@ from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS
 from lakewarden.authz.model import Level, Privilege, effective
 from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import fetch
-
-_LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 
 
 class DatabaseAuthorizer:
@@ -27,7 +25,7 @@ class DatabaseAuthorizer:
                 granted[place].add(Privilege(name))
         levels = [Level(ref.type, granted[place], managed=place in managed) for place, ref in enumerate(chain)]
         held = effective(levels)
-        if Privilege.SEE in held or chain[-1].type in _LEAVES:
+        if Privilege.SEE in held or chain[-1].type in TABULAR_TYPES:
             return held
         # a privilege on anything inside an object allows seeing the object; whoever sees a project sees its roles
         shown = -2 if chain[-1].type is ObjectType.ROLE else -1

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from lakewarden.authz.actions import Action, ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, Action, ObjectType
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.model import INHERITED, REQUIRED, Level, Needs, Privilege, effective, implications
 from lakewarden.context import PrincipalId
 
 Path = tuple[PrincipalId, ...]
 """The roles through which a principal gets another's grants, which is the last. Empty for their own."""
-
-_LEAVES = {ObjectType.TABLE, ObjectType.VIEW}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def shown(chain: Sequence[ObjectRef]) -> ObjectRef | None:
     For a role it is the project, because whoever sees a project sees its roles.
     """
     kind = chain[-1].type
-    if kind is ObjectType.SERVER or kind in _LEAVES:
+    if kind is ObjectType.SERVER or kind in TABULAR_TYPES:
         return None
     return chain[-2] if kind is ObjectType.ROLE else chain[-1]
 

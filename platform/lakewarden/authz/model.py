@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewarden.authz.actions import (
+    TABULAR_TYPES,
     Action,
+    GenericTableAction,
     NamespaceAction,
     ObjectType,
     ProjectAction,
@@ -63,8 +65,7 @@ IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
     _T.ROLE: {_P.OWNERSHIP: {_P.MANAGE_GRANTS}, _P.MANAGE_GRANTS: {_P.DESCRIBE}, _P.DESCRIBE: {_P.SEE}},
     _T.WAREHOUSE: _OWNED,
     _T.NAMESPACE: _OWNED,
-    _T.TABLE: _OWNED,
-    _T.VIEW: _OWNED,
+    **dict.fromkeys(TABULAR_TYPES, _OWNED),
 }
 """The privileges that another one directly implies on the same object."""
 
@@ -76,8 +77,7 @@ INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
     _T.ROLE: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.SEE: _P.DESCRIBE},
     _T.WAREHOUSE: {**_SAME, _P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DATA_ADMIN: _P.MODIFY},
     _T.NAMESPACE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
-    _T.TABLE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
-    _T.VIEW: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
+    **{kind: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS} for kind in TABULAR_TYPES},
 }
 """The privilege on a child of this type that a privilege on its parent gives."""
 
@@ -114,6 +114,7 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
     _T.NAMESPACE: _BELOW_PROJECT,
     _T.TABLE: _BELOW_PROJECT - {_P.CREATE},
     _T.VIEW: _BELOW_PROJECT - {_P.CREATE, _P.WRITE},
+    _T.GENERIC_TABLE: _BELOW_PROJECT - {_P.CREATE},
 }
 
 
@@ -162,6 +163,7 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         NamespaceAction.LIST_NAMESPACES,
         NamespaceAction.LIST_TABLES,
         NamespaceAction.LIST_VIEWS,
+        NamespaceAction.LIST_GENERIC_TABLES,
     ),
     _P.DESCRIBE: (
         ProjectAction.GET_ENDPOINT_STATISTICS,
@@ -181,15 +183,19 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         ViewAction.GET_METADATA,
         ViewAction.INCLUDE_IN_LIST,
         ViewAction.GET_TASKS,
+        GenericTableAction.GET_METADATA,
+        GenericTableAction.INCLUDE_IN_LIST,
+        GenericTableAction.GET_TASKS,
     ),
-    _P.SELECT: (TableAction.READ_DATA, ViewAction.SELECT),
-    _P.WRITE: (TableAction.WRITE_DATA, TableAction.COMMIT),
+    _P.SELECT: (TableAction.READ_DATA, ViewAction.SELECT, GenericTableAction.READ_DATA),
+    _P.WRITE: (TableAction.WRITE_DATA, TableAction.COMMIT, GenericTableAction.WRITE_DATA),
     _P.CREATE: (
         ProjectAction.CREATE_WAREHOUSE,
         WarehouseAction.CREATE_NAMESPACE,
         NamespaceAction.CREATE_NAMESPACE,
         NamespaceAction.CREATE_TABLE,
         NamespaceAction.CREATE_VIEW,
+        NamespaceAction.CREATE_GENERIC_TABLE,
     ),
     _P.MODIFY: (
         ProjectAction.MODIFY_TASK_QUEUE_CONFIG,
@@ -220,6 +226,11 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         ViewAction.RENAME,
         ViewAction.SET_PROTECTION,
         ViewAction.CONTROL_TASKS,
+        GenericTableAction.DROP,
+        GenericTableAction.UNDROP,
+        GenericTableAction.RENAME,
+        GenericTableAction.SET_PROTECTION,
+        GenericTableAction.CONTROL_TASKS,
     ),
     _P.ROLE_CREATOR: (ProjectAction.CREATE_ROLE,),
     _P.MANAGE_GRANTS: (
@@ -228,6 +239,7 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         NamespaceAction.READ_GRANTS,
         TableAction.READ_GRANTS,
         ViewAction.READ_GRANTS,
+        GenericTableAction.READ_GRANTS,
     ),
 }
 
@@ -254,6 +266,7 @@ REQUIRED: dict[Action, Needs] = {
             NamespaceAction.FORCE_DROP,
             TableAction.FORCE_DROP,
             ViewAction.FORCE_DROP,
+            GenericTableAction.FORCE_DROP,
         ),
         (frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     ),
@@ -302,7 +315,7 @@ _MANAGED = {**_OWNED, _P.OWNERSHIP: {_P.MODIFY, _P.CREATE}}
 
 def implications(kind: ObjectType, *, managed: bool) -> Mapping[Privilege, set[Privilege]]:
     """The implications on an object of this type; `managed`: it, or an object above it, has managed access."""
-    return _MANAGED if managed and kind in {_T.NAMESPACE, _T.TABLE, _T.VIEW} else IMPLIES[kind]
+    return _MANAGED if managed and kind in {_T.NAMESPACE, *TABULAR_TYPES} else IMPLIES[kind]
 
 
 def _closure(held: set[Privilege], implied: Mapping[Privilege, set[Privilege]]) -> frozenset[Privilege]:

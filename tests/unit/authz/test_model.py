@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewarden.authz.actions import ACTIONS, Action, ObjectType, UserAction
+from lakewarden.authz.actions import ACTIONS, TABULAR_TYPES, Action, ObjectType, UserAction
 from lakewarden.authz.model import GRANTABLE, IMPLIES, REQUIRED, Level, Privilege, effective, is_allowed, may_grant
 
 MATRIX = Path(__file__).with_name("matrix.txt")
@@ -18,7 +18,7 @@ PATHS = {
     ObjectType.NAMESPACE: (ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE, ObjectType.NAMESPACE),
     **{
         kind: (ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE, ObjectType.NAMESPACE, kind)
-        for kind in (ObjectType.TABLE, ObjectType.VIEW)
+        for kind in TABULAR_TYPES
     },
 }
 
@@ -69,7 +69,7 @@ def test_a_data_admin_modifies_warehouses_but_not_the_project() -> None:
     on = {
         kind: Privilege.MODIFY in held(Privilege.DATA_ADMIN, granted_on=ObjectType.PROJECT, on=kind) for kind in PATHS
     }
-    below = {ObjectType.WAREHOUSE, ObjectType.NAMESPACE, ObjectType.TABLE, ObjectType.VIEW}
+    below = {ObjectType.WAREHOUSE, ObjectType.NAMESPACE, *TABULAR_TYPES}
     assert {kind for kind, modifies in on.items() if modifies} == below
 
 

@@ -7,7 +7,7 @@ Only the creator's grant on a new object does not: no decision about that object
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.ledger import change_log, epochs
 from lakewarden.authz.ledger.models import EVERYBODY, MANAGED_ACCESS, Grant
@@ -45,10 +45,8 @@ def give(
 
 
 def owners_of(tabular_ids: Sequence[str]) -> list[tuple[UUID, PrincipalId]]:
-    """The owners of the tables and views with these ids, one entry for each pair."""
-    rows = Grant.objects.filter(
-        object_type__in=[ObjectType.TABLE, ObjectType.VIEW], object_id__in=tabular_ids, privilege=Privilege.OWNERSHIP
-    )
+    """The owners of the tables, views and generic tables with these ids, one entry for each pair."""
+    rows = Grant.objects.filter(object_type__in=TABULAR_TYPES, object_id__in=tabular_ids, privilege=Privilege.OWNERSHIP)
     return [(UUID(row.object_id), PrincipalId(row.principal_id)) for row in rows]
 
 

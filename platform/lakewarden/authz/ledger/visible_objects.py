@@ -10,7 +10,7 @@ scan), so a child with a million grants inside costs no more than one with a sin
 
 from typing import Final
 
-from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
 from lakewarden.authz.model import GRANTABLE, Level, Privilege, effective
 
 # ids are hexadecimal, so `g` sorts after all of them, in every collation
@@ -48,7 +48,7 @@ TABULARS: Final = f"""
     where g.principal_id = any(%(principals)s::text[]) and g.ancestors = {_NAMESPACE}
       and g.object_type = %(kind)s and g.privilege = any(%(showing)s::text[])
 """  # noqa: S608 text of our own
-"""Ids of the tables or views (`kind`) in the namespace `within`; the parameter `showing` is SHOWING[kind]."""
+"""Ids of the tables, views or generic tables (`kind`) in the namespace `within`; `showing` is SHOWING[kind]."""
 
 NAMESPACES: Final = _LEAPS.format(place=f"coalesce({_NAMESPACE}, {_WAREHOUSE})", kind="namespace")
 """Ids of the direct children of the warehouse or namespace `within`."""
@@ -97,8 +97,8 @@ def _showing(kind: ObjectType) -> list[str]:
     return sorted(each for each in GRANTABLE[kind] if Privilege.DESCRIBE in effective([Level(kind, {each})]))
 
 
-SHOWING: Final = {kind.value: _showing(kind) for kind in (ObjectType.TABLE, ObjectType.VIEW)}
-"""The privileges on a table or view that make it appear in lists."""
+SHOWING: Final = {kind.value: _showing(kind) for kind in TABULAR_TYPES}
+"""The privileges on a table, view or generic table that make it appear in lists."""
 
 SHOWING_BELOW: Final = sorted(
     each

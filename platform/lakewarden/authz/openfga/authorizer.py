@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
 from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import change_log, descendant_grants
 from lakewarden.authz.model import Level, Privilege, effective
@@ -19,7 +19,6 @@ from lakewarden.authz.openfga.tuples import RelationTuple, asked_as, id_of, obje
 from lakewarden.config import OpenFgaConfig
 from lakewarden.context import PrincipalId, role_principal
 
-_LEAVES: Final = {ObjectType.TABLE, ObjectType.VIEW}
 _MOST_SETTLED_S: Final = 5.0
 """How long a check waits at most until earlier changes are applied to OpenFGA, in seconds."""
 
@@ -46,7 +45,7 @@ class OpenFgaAuthorizer:
             names = client.held(user, asked, object_of(target), context=[*parents, *some])
             granted |= {Privilege(name) for name in names}
         held = effective([Level(target.type, granted, managed=True)])
-        if Privilege.SEE in held or target.type in _LEAVES:
+        if Privilege.SEE in held or target.type in TABULAR_TYPES:
             return held
         # a privilege on anything inside an object allows seeing the object; whoever sees a project sees its roles
         shown = chain[-2] if target.type is ObjectType.ROLE else target

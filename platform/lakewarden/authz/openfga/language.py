@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
-from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
 from lakewarden.authz.model import GRANTABLE, INHERITED, Level, Privilege, effective
 
 Json = dict[str, Any]
@@ -29,10 +29,9 @@ PARENTS: Final[dict[ObjectType, tuple[ObjectType, ...]]] = {
     _T.ROLE: (_T.PROJECT,),
     _T.WAREHOUSE: (_T.PROJECT,),
     _T.NAMESPACE: (_T.WAREHOUSE, _T.NAMESPACE),
-    _T.TABLE: (_T.NAMESPACE,),
-    _T.VIEW: (_T.NAMESPACE,),
+    **dict.fromkeys(TABULAR_TYPES, (_T.NAMESPACE,)),
 }
-_MANAGEABLE: Final = (_T.WAREHOUSE, _T.NAMESPACE, _T.TABLE, _T.VIEW)
+_MANAGEABLE: Final = (_T.WAREHOUSE, _T.NAMESPACE, *TABULAR_TYPES)
 _HOLDERS: Final = [{"type": "user"}, {"type": _T.ROLE.value, "relation": ASSIGNEE}]
 _EVERY_USER: Final = [{"type": "user", "wildcard": {}}]
 _THIS: Final[Json] = {"this": {}}

@@ -20,6 +20,7 @@ CHAINS = [
     [_T.SERVER, _T.PROJECT, _T.WAREHOUSE],
     [_T.SERVER, _T.PROJECT, _T.WAREHOUSE, _T.NAMESPACE, _T.NAMESPACE, _T.TABLE],
     [_T.SERVER, _T.PROJECT, _T.WAREHOUSE, _T.NAMESPACE, _T.VIEW],
+    [_T.SERVER, _T.PROJECT, _T.WAREHOUSE, _T.NAMESPACE, _T.GENERIC_TABLE],
 ]
 RELATIONS: dict[str, Mapping[str, Any]] = {
     each["type"]: each.get("relations", {}) for each in authorization_model()["type_definitions"]
