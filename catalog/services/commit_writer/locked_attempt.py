@@ -10,7 +10,8 @@ from psycopg.errors import LockNotAvailable
 from catalog.models import Tabular
 from catalog.services.commit_writer import bases
 from catalog.services.commit_writer.chains import Asked, Chain, build, tell_all
-from catalog.services.commit_writer.swaps import Swap, is_refusal, swap_on, unknown
+from catalog.services.commit_writer.swaps import Swap, swap_on
+from catalog.services.shared_statements import is_refusal, unknown
 from lakewarden.errors import Unavailable
 from lakewarden.hot.connections import connection
 from lakewarden.postgres.bounded import SILENCE

@@ -1,6 +1,4 @@
-"""Moves the pointers of many tables by one statement in one round trip, which never waits for
-a lock on a row or key.
-"""
+"""Moves the pointers of many tables by one statement in one round trip, which never waits for a row or key lock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +6,13 @@ from enum import Enum
 from typing import Any, Final
 
 import psycopg
-from psycopg.errors import LockNotAvailable, QueryCanceled
 
 from catalog.services.commit_writer.chains import Chain
 from catalog.services.pointer import change_of
-from lakewarden.errors import CommitStateUnknown
+from catalog.services.shared_statements import together_or_each
 from lakewarden.events import batch_change_recording as recording
 from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
 from lakewarden.hot.batches import Batches
-from lakewarden.hot.connections import connection
 from lakewarden.hot.statements import Statement
 from lakewarden.prepared_statements import rows_of
 from tenants.models.warehouse import ACTIVE_IN_EPOCH
@@ -42,39 +38,9 @@ class Repeated:
 Outcome = Swap | Repeated
 
 
-async def swap(chains: Sequence[Chain]) -> list[Outcome | Exception]:
-    """What became of each chain. CommitStateUnknown where only the database knows."""
-    has_begun = False
-    try:
-        async with connection() as usable:
-            has_begun = True
-            return [*await swap_on(usable, chains)]
-    except psycopg.Error as error:
-        if has_begun and not is_refusal(error):
-            return [unknown(error)] * len(chains)
-        if not has_begun or len(chains) == 1 or took_too_long(error):
-            return [Swap.FAILED] * len(chains)
-    # one of them may be the cause: each for itself
-    return [outcome for chain in chains for outcome in await swap([chain])]
-
-
-def took_too_long(error: psycopg.Error) -> bool:
-    """Whether it waited in vain: to try each item of a batch for itself would take as long for each."""
-    return isinstance(error, LockNotAvailable | QueryCanceled)
-
-
-def is_refusal(error: psycopg.Error) -> bool:
-    """Whether the database itself said that it did not apply the statement, and is still there."""
-    return error.sqlstate is not None and not error.sqlstate.startswith(("08", "57P"))
-
-
-def unknown(error: psycopg.Error) -> CommitStateUnknown:
-    """The error for commits that were sent to a database which then did not answer."""
-    told = CommitStateUnknown(
-        "The database failed during the commit of the change: load the object to see whether it was applied"
-    )
-    told.__cause__ = error
-    return told
+async def swap(chains: Sequence[Chain]) -> Sequence[Outcome | Exception]:
+    """The outcome of each chain. CommitStateUnknown where only the database knows."""
+    return await together_or_each(chains, swap_on, refused=Swap.FAILED)
 
 
 async def swap_on(usable: psycopg.AsyncConnection[Any], chains: Sequence[Chain]) -> list[Outcome]:

@@ -8,15 +8,15 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
 
 from catalog.documents import Document
 from catalog.models import Namespace, namespace, tabular
-from catalog.services.commit_writer.swaps import is_refusal, took_too_long, unknown
 from catalog.services.namespaces import TREE_LOCK, tree_of
+from catalog.services.shared_statements import together_or_each
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import change_log, grants
 from lakewarden.authz.model import Privilege
@@ -24,7 +24,6 @@ from lakewarden.events import batch_change_recording as recording
 from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
 from lakewarden.events.change_recording import Change
 from lakewarden.hot.batches import Batches
-from lakewarden.hot.connections import connection
 from lakewarden.hot.statements import Statement
 from lakewarden.prepared_statements import rows_of
 from tenants.models import Project, Warehouse
@@ -60,19 +59,14 @@ async def add(batches: Batches[Addition, bool], addition: Addition) -> bool:
     return await batches.do(addition, caller=addition.parent.context.caller.id)
 
 
-async def _add_all(statement: Statement, additions: Sequence[Addition]) -> list[bool | Exception]:
-    has_begun = False
-    try:
-        async with connection() as usable:
-            has_begun = True
-            numbers, _ = await statement.fetch_one(usable, _parameters(additions))
-    except psycopg.Error as error:
-        if has_begun and not is_refusal(error):
-            return [unknown(error)] * len(additions)
-        if not has_begun or len(additions) == 1 or took_too_long(error):
-            return [False] * len(additions)
-        # one of them may be the cause: each for itself
-        return [outcome for each in additions for outcome in await _add_all(statement, [each])]
+async def _add_all(statement: Statement, additions: Sequence[Addition]) -> Sequence[bool | Exception]:
+    return await together_or_each(additions, partial(_execute, statement), refused=False)
+
+
+async def _execute(
+    statement: Statement, usable: psycopg.AsyncConnection[Any], additions: Sequence[Addition]
+) -> list[bool]:
+    numbers, _ = await statement.fetch_one(usable, _parameters(additions))
     added = set(numbers or ())
     if added and change_log.are_logged():
         _tell_followers()

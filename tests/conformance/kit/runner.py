@@ -1,6 +1,5 @@
 """Runs the Iceberg REST Compatibility Kit against a running catalog; Maven fetches its jars into the cache once."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -10,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from pipeline.spark.jars import cache_folder
-from tests.servers import staging
+from tests.servers import maven
 
 FOLDER = Path(__file__).parent
 POM = FOLDER / "pom.xml"
@@ -32,7 +30,7 @@ _TIMEOUT_S = 1500
 
 
 class KitFailed(AssertionError):
-    """It cannot be had or did not run; the message holds what it said."""
+    """The kit could not be fetched or did not run; the message holds its output."""
 
 
 @dataclass(frozen=True)
@@ -104,26 +102,7 @@ def _told(suites: Sequence[ET.Element]) -> Iterator[str]:
 
 def provide() -> Path:
     """The folder of the jars that `pom.xml` names, fetched if it is not in the cache. `KitFailed` if it cannot be."""
-    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
-    home = cache_folder() / "compatibility-kit" / digest
-    if home.is_dir():
-        return home
-    with staging.locked(home.parent) as folder:
-        if not home.is_dir():  # another process was not quicker
-            _fetch(folder)
-            (folder / "jars").rename(home)
-    return home
-
-
-def _fetch(staging: Path) -> None:
-    command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={staging / 'jars'}", f"-Dmaven.repo.local={staging / 'm2'}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=staging)
-    except FileNotFoundError as error:
-        raise KitFailed("Maven (mvn) is not installed: it fetches the kit from Maven Central.") from error
-    if done.returncode != 0:
-        raise KitFailed(f"The kit's jars could not be fetched:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return maven.jars(POM, name="compatibility-kit", error=KitFailed)
 
 
 def _compile(jars: Path, classes: Path) -> None:

@@ -21,6 +21,8 @@ from tests.servers import asgi_client
 T = TypeVar("T")
 Outcome = Stored | BaseException | None
 
+NO_SUCH_UUID = {"type": "assert-table-uuid", "uuid": "00000000-0000-0000-0000-000000000000"}
+
 
 @dataclass(frozen=True)
 class Committing:
@@ -52,5 +54,10 @@ def on_the_loop(work: Callable[[], Awaitable[T]]) -> T:
 
 
 def together(*commits: Commit) -> list[Outcome]:
-    """What became of each; they reach the writer in their order, at the same moment."""
+    """The outcome of each; they reach the writer in their order, at the same moment."""
     return on_the_loop(lambda: asyncio.gather(*(commit(each) for each in commits), return_exceptions=True))
+
+
+def kinds(outcomes: Sequence[Outcome]) -> list[Any]:
+    """The types of outcomes; None for a commit that the writer does not handle."""
+    return [None if each is None else type(each) for each in outcomes]
