@@ -24,14 +24,14 @@ explained](../explanation/permissions.md) is an introduction.
 
 A privilege applies to the object that it is granted on and, according to the tables, to everything inside it. `see` is
 never granted: it follows from any other privilege on the object, and from any privilege on something inside it; whoever
-sees a project may also read its roles. For a caller who may not see an object, it does not exist (404). A caller who
-sees an object but may not do something gets 403. `GET …/explanation?action=…` returns the grants that decide, and
-`GET …/who-may?action=…` lists who may.
+sees a project may also read its roles and tag definitions. For a caller who may not see an object, it does not exist
+(404). A caller who sees an object but may not do something gets 403. `GET …/explanation?action=…` returns the grants
+that decide, and `GET …/who-may?action=…` lists who may.
 
 """
 _LYING_IN = {
     ObjectType.SERVER: (ObjectType.PROJECT,),
-    ObjectType.PROJECT: (ObjectType.ROLE, ObjectType.WAREHOUSE),
+    ObjectType.PROJECT: (ObjectType.ROLE, ObjectType.TAG_DEFINITION, ObjectType.WAREHOUSE),
     ObjectType.WAREHOUSE: (ObjectType.NAMESPACE,),
     ObjectType.NAMESPACE: (ObjectType.NAMESPACE, *TABULAR_TYPES),
 }

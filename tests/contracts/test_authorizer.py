@@ -24,6 +24,7 @@ from tests.contracts.world import (
     SALES,
     SERVER,
     STAFF,
+    TAG,
     WAREHOUSE,
     give,
     held,
@@ -36,7 +37,7 @@ DEEPEST = 16
 
 
 def test_nobody_holds_anything_before_a_grant(authorizer: Authorizer) -> None:
-    for chain in (SERVER, PROJECT, ROLE, WAREHOUSE, SALES, EUROPE, ORDERS, REPORT, IMAGES):
+    for chain in (SERVER, PROJECT, ROLE, TAG, WAREHOUSE, SALES, EUROPE, ORDERS, REPORT, IMAGES):
         assert held(authorizer, chain) == frozenset()
 
 
@@ -45,13 +46,13 @@ def test_a_right_reaches_what_lies_below_and_shows_what_lies_above(authorizer: A
     assert held(authorizer, ORDERS) == {_P.SELECT, _P.DESCRIBE, _P.SEE}
     for above in (SALES, WAREHOUSE, PROJECT):
         assert held(authorizer, above) == {_P.SEE}
-    assert held(authorizer, ROLE) == {_P.DESCRIBE, _P.SEE}
+    assert held(authorizer, ROLE) == held(authorizer, TAG) == {_P.DESCRIBE, _P.SEE}
     assert held(authorizer, ARCHIVE) == frozenset()
     assert held(authorizer, ORDERS, BOB) == frozenset()
 
 
 @pytest.mark.parametrize(
-    "chain", [SERVER, PROJECT, ROLE, WAREHOUSE, EUROPE, ORDERS, REPORT, IMAGES], ids=lambda c: c[-1].type
+    "chain", [SERVER, PROJECT, ROLE, TAG, WAREHOUSE, EUROPE, ORDERS, REPORT, IMAGES], ids=lambda c: c[-1].type
 )
 def test_each_privilege_implies_what_the_model_says(authorizer: Authorizer, chain: list[ObjectRef]) -> None:
     for number, privilege in enumerate(sorted(GRANTABLE[chain[-1].type])):
@@ -59,6 +60,24 @@ def test_each_privilege_implies_what_the_model_says(authorizer: Authorizer, chai
         give(chain, somebody, privilege)
         above = [Level(ref.type) for ref in chain[:-1]]
         assert held(authorizer, chain, somebody) == effective([*above, Level(chain[-1].type, {privilege})]), privilege
+
+
+def test_the_right_to_apply_a_tag_is_held_on_that_tag_only(authorizer: Authorizer) -> None:
+    give(TAG, ALICE, _P.APPLY)
+    other = [*PROJECT, ObjectRef(ObjectType.TAG_DEFINITION, "cost-center")]
+    assert held(authorizer, TAG) == {_P.APPLY, _P.DESCRIBE, _P.SEE}
+    assert held(authorizer, other) == {_P.DESCRIBE, _P.SEE}
+    assert held(authorizer, PROJECT) == {_P.SEE}
+    assert held(authorizer, WAREHOUSE) == held(authorizer, TAG, BOB) == frozenset()
+
+
+def test_the_right_to_manage_tags_reaches_what_lies_below(authorizer: Authorizer) -> None:
+    give(SALES, ALICE, _P.MANAGE_TAGS)
+    give(PROJECT, BOB, _P.SECURITY_ADMIN)
+    assert held(authorizer, ORDERS) == {_P.MANAGE_TAGS, _P.DESCRIBE, _P.SEE}
+    assert held(authorizer, ARCHIVE) == frozenset()
+    assert _P.MANAGE_TAGS in held(authorizer, ORDERS, BOB)
+    assert {_P.APPLY, _P.MANAGE_GRANTS} <= held(authorizer, TAG, BOB)
 
 
 def test_administrators_of_the_server_see_projects_and_no_data(authorizer: Authorizer) -> None:

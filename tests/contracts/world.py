@@ -17,6 +17,7 @@ ORDERS = [*EUROPE, ObjectRef(ObjectType.TABLE, "orders")]
 REPORT = [*EUROPE, ObjectRef(ObjectType.VIEW, "report")]
 IMAGES = [*EUROPE, ObjectRef(ObjectType.GENERIC_TABLE, "images")]
 ARCHIVE = [*WAREHOUSE, ObjectRef(ObjectType.NAMESPACE, "archive")]
+TAG = [*PROJECT, ObjectRef(ObjectType.TAG_DEFINITION, "pii")]
 ROLE = [*PROJECT, ObjectRef(ObjectType.ROLE, "analysts")]
 
 

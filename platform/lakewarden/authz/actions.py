@@ -7,6 +7,7 @@ class ObjectType(StrEnum):
     SERVER = "server"
     PROJECT = "project"
     ROLE = "role"
+    TAG_DEFINITION = "tag-definition"
     WAREHOUSE = "warehouse"
     NAMESPACE = "namespace"
     TABLE = "table"
@@ -16,6 +17,10 @@ class ObjectType(StrEnum):
 
 TABULAR_TYPES = (ObjectType.TABLE, ObjectType.VIEW, ObjectType.GENERIC_TABLE)
 """The types of objects that lie in a namespace, share its names, and have nothing inside."""
+
+
+SHOWN_WITH_PROJECT = (ObjectType.ROLE, ObjectType.TAG_DEFINITION)
+"""The types of objects that whoever sees the project sees."""
 
 
 class ServerAction(Enum):
@@ -39,6 +44,8 @@ class ProjectAction(Enum):
     CREATE_ROLE = "create_role"
     LIST_ROLES = "list_roles"
     SEARCH_ROLES = "search_roles"
+    CREATE_TAG = "create_tag"
+    LIST_TAGS = "list_tags"
     GET_ENDPOINT_STATISTICS = "get_endpoint_statistics"
     GET_TASK_QUEUE_CONFIG = "get_task_queue_config"
     MODIFY_TASK_QUEUE_CONFIG = "modify_task_queue_config"
@@ -56,6 +63,18 @@ class RoleAction(Enum):
     READ_ASSIGNMENTS = "read_role_assignments"
     MANAGE_ASSIGNMENTS = "manage_role_assignments"
     UPDATE_SOURCE_SYSTEM = "update_source_system"
+
+
+class TagAction(Enum):
+    """On tag definitions."""
+
+    READ = "read"
+    UPDATE = "update"
+    DELETE = "delete"
+    APPLY = "apply"
+    REMOVE = "remove"
+    READ_ATTACHMENTS = "read_attachments"
+    READ_GRANTS = "read_grants"
 
 
 class WarehouseAction(Enum):
@@ -83,6 +102,7 @@ class WarehouseAction(Enum):
     MODIFY_TASK_QUEUE_CONFIG = "modify_task_queue_config"
     GET_ALL_TASKS = "get_all_tasks"
     CONTROL_ALL_TASKS = "control_all_tasks"
+    MANAGE_TAGS = "manage_tags"
     READ_GRANTS = "read_grants"
 
 
@@ -106,6 +126,7 @@ class NamespaceAction(Enum):
     UNDROP = "undrop"
     MOVE = "move"
     ACCEPT_MOVED_NAMESPACE = "accept_moved_namespace"
+    MANAGE_TAGS = "manage_tags"
     READ_GRANTS = "read_grants"
 
 
@@ -122,6 +143,7 @@ class TableAction(Enum):
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"
     CONTROL_TASKS = "control_tasks"
+    MANAGE_TAGS = "manage_tags"
     READ_GRANTS = "read_grants"
 
 
@@ -137,6 +159,7 @@ class ViewAction(Enum):
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"
     CONTROL_TASKS = "control_tasks"
+    MANAGE_TAGS = "manage_tags"
     READ_GRANTS = "read_grants"
 
 
@@ -154,6 +177,7 @@ class GenericTableAction(Enum):
     SET_PROTECTION = "set_protection"
     GET_TASKS = "get_tasks"
     CONTROL_TASKS = "control_tasks"
+    MANAGE_TAGS = "manage_tags"
     READ_GRANTS = "read_grants"
 
 
@@ -166,12 +190,13 @@ class UserAction(Enum):
 
 TabularAction = TableAction | ViewAction | GenericTableAction
 CatalogAction = WarehouseAction | NamespaceAction | TabularAction
-Action = ServerAction | ProjectAction | RoleAction | CatalogAction | UserAction
+Action = ServerAction | ProjectAction | RoleAction | TagAction | CatalogAction | UserAction
 
 ACTIONS: dict[ObjectType, tuple[Action, ...]] = {
     ObjectType.SERVER: tuple(ServerAction),
     ObjectType.PROJECT: tuple(ProjectAction),
     ObjectType.ROLE: tuple(RoleAction),
+    ObjectType.TAG_DEFINITION: tuple(TagAction),
     ObjectType.WAREHOUSE: tuple(WarehouseAction),
     ObjectType.NAMESPACE: tuple(NamespaceAction),
     ObjectType.TABLE: tuple(TableAction),

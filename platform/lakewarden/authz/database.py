@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
+from lakewarden.authz.actions import SHOWN_WITH_PROJECT, TABULAR_TYPES
 from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import members
 from lakewarden.authz.ledger.descendant_grants import ANYTHING_OF
@@ -27,8 +27,8 @@ class DatabaseAuthorizer:
         held = effective(levels)
         if Privilege.SEE in held or chain[-1].type in TABULAR_TYPES:
             return held
-        # a privilege on anything inside an object allows seeing the object; whoever sees a project sees its roles
-        shown = -2 if chain[-1].type is ObjectType.ROLE else -1
+        # a privilege on anything inside an object allows seeing it; whoever sees a project sees its roles and tags
+        shown = -2 if chain[-1].type in SHOWN_WITH_PROJECT else -1
         path = [ref.id for ref in chain[1:]][: len(chain) + shown]
         if not path or not fetch(_ANYTHING_IN, [principals, path, path, path]):
             return held

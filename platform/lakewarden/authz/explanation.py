@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from lakewarden.authz.actions import TABULAR_TYPES, Action, ObjectType
+from lakewarden.authz.actions import SHOWN_WITH_PROJECT, TABULAR_TYPES, Action, ObjectType
 from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.model import INHERITED, REQUIRED, Level, Needs, Privilege, effective, implications
 from lakewarden.context import PrincipalId
@@ -80,12 +80,12 @@ class Explanation:
 def shown(chain: Sequence[ObjectRef]) -> ObjectRef | None:
     """The object that becomes visible by a privilege on anything inside it; None if the last object contains nothing.
 
-    For a role it is the project, because whoever sees a project sees its roles.
+    For a role or tag definition it is the project, because whoever sees a project sees these.
     """
     kind = chain[-1].type
     if kind is ObjectType.SERVER or kind in TABULAR_TYPES:
         return None
-    return chain[-2] if kind is ObjectType.ROLE else chain[-1]
+    return chain[-2] if kind in SHOWN_WITH_PROJECT else chain[-1]
 
 
 def is_helped_from_below(action: Action, chain: Sequence[ObjectRef]) -> bool:

@@ -17,6 +17,7 @@ from lakewarden.authz.actions import (
     RoleAction,
     ServerAction,
     TableAction,
+    TagAction,
     UserAction,
     ViewAction,
     WarehouseAction,
@@ -30,8 +31,11 @@ class Privilege(StrEnum):
     SECURITY_ADMIN = "security_admin"
     DATA_ADMIN = "data_admin"
     ROLE_CREATOR = "role_creator"
+    TAG_CREATOR = "tag_creator"
     OWNERSHIP = "ownership"
     MANAGE_GRANTS = "manage_grants"
+    MANAGE_TAGS = "manage_tags"
+    APPLY = "apply"
     MODIFY = "modify"
     WRITE = "write"
     CREATE = "create"
@@ -50,19 +54,32 @@ _DATA = {
     _P.MANAGE_GRANTS: {_P.DESCRIBE},
     _P.DESCRIBE: {_P.SEE},
 }
-_OWNED = {**_DATA, _P.OWNERSHIP: {_P.MANAGE_GRANTS, _P.MODIFY, _P.CREATE}, _P.PASS_GRANTS: {_P.SEE}}
+_OWNED = {
+    **_DATA,
+    _P.OWNERSHIP: {_P.MANAGE_GRANTS, _P.MODIFY, _P.CREATE},
+    _P.PASS_GRANTS: {_P.SEE},
+    _P.MANAGE_TAGS: {_P.DESCRIBE},
+}
 
 IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
     _T.SERVER: {},
     _T.PROJECT: {
         **_DATA,
         _P.PROJECT_ADMIN: {_P.SECURITY_ADMIN, _P.DATA_ADMIN, _P.MODIFY},
-        _P.SECURITY_ADMIN: {_P.ROLE_CREATOR, _P.MANAGE_GRANTS},
+        _P.SECURITY_ADMIN: {_P.ROLE_CREATOR, _P.TAG_CREATOR, _P.MANAGE_GRANTS, _P.MANAGE_TAGS},
         _P.DATA_ADMIN: {_P.CREATE},
         _P.ROLE_CREATOR: {_P.SEE},
+        _P.TAG_CREATOR: {_P.SEE},
+        _P.MANAGE_TAGS: {_P.DESCRIBE},
         _P.ADMIN: {_P.SEE},
     },
     _T.ROLE: {_P.OWNERSHIP: {_P.MANAGE_GRANTS}, _P.MANAGE_GRANTS: {_P.DESCRIBE}, _P.DESCRIBE: {_P.SEE}},
+    _T.TAG_DEFINITION: {
+        _P.OWNERSHIP: {_P.MANAGE_GRANTS},
+        _P.MANAGE_GRANTS: {_P.APPLY},
+        _P.APPLY: {_P.DESCRIBE},
+        _P.DESCRIBE: {_P.SEE},
+    },
     _T.WAREHOUSE: _OWNED,
     _T.NAMESPACE: _OWNED,
     **dict.fromkeys(TABULAR_TYPES, _OWNED),
@@ -71,13 +88,21 @@ IMPLIES: dict[ObjectType, Mapping[Privilege, set[Privilege]]] = {
 
 _SAME = {privilege: privilege for privilege in (_P.MODIFY, _P.WRITE, _P.CREATE, _P.SELECT, _P.DESCRIBE)}
 
+_GOVERNED = {privilege: privilege for privilege in (_P.MANAGE_GRANTS, _P.MANAGE_TAGS)}
+
 INHERITED: dict[ObjectType, Mapping[Privilege, Privilege]] = {
-    # administrators of the server manage projects and see their roles, but must not see warehouses and data
+    # administrators of the server manage projects and see their roles and tags, but must not see warehouses and data
     _T.PROJECT: {_P.OPERATOR: _P.PROJECT_ADMIN, _P.ADMIN: _P.ADMIN},
     _T.ROLE: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.SEE: _P.DESCRIBE},
-    _T.WAREHOUSE: {**_SAME, _P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.DATA_ADMIN: _P.MODIFY},
-    _T.NAMESPACE: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS},
-    **{kind: {**_SAME, _P.MANAGE_GRANTS: _P.MANAGE_GRANTS} for kind in TABULAR_TYPES},
+    _T.TAG_DEFINITION: {_P.SECURITY_ADMIN: _P.MANAGE_GRANTS, _P.SEE: _P.DESCRIBE},
+    _T.WAREHOUSE: {
+        **_SAME,
+        _P.MANAGE_TAGS: _P.MANAGE_TAGS,
+        _P.SECURITY_ADMIN: _P.MANAGE_GRANTS,
+        _P.DATA_ADMIN: _P.MODIFY,
+    },
+    _T.NAMESPACE: {**_SAME, **_GOVERNED},
+    **{kind: {**_SAME, **_GOVERNED} for kind in TABULAR_TYPES},
 }
 """The privilege on a child of this type that a privilege on its parent gives."""
 
@@ -86,6 +111,7 @@ _BELOW_PROJECT = frozenset(
         _P.OWNERSHIP,
         _P.PASS_GRANTS,
         _P.MANAGE_GRANTS,
+        _P.MANAGE_TAGS,
         _P.MODIFY,
         _P.WRITE,
         _P.CREATE,
@@ -102,6 +128,8 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
             _P.SECURITY_ADMIN,
             _P.DATA_ADMIN,
             _P.ROLE_CREATOR,
+            _P.TAG_CREATOR,
+            _P.MANAGE_TAGS,
             _P.MODIFY,
             _P.WRITE,
             _P.CREATE,
@@ -110,6 +138,7 @@ GRANTABLE: dict[ObjectType, frozenset[Privilege]] = {
         }
     ),
     _T.ROLE: frozenset({_P.OWNERSHIP}),
+    _T.TAG_DEFINITION: frozenset({_P.OWNERSHIP, _P.APPLY}),
     _T.WAREHOUSE: _BELOW_PROJECT,
     _T.NAMESPACE: _BELOW_PROJECT,
     _T.TABLE: _BELOW_PROJECT - {_P.CREATE},
@@ -133,9 +162,12 @@ DESCRIPTIONS: dict[Privilege, Description] = {
     _P.SECURITY_ADMIN: Description("security", "Manages roles and grants in the project."),
     _P.DATA_ADMIN: Description("administration", "Manages all warehouses and data of the project, not its roles."),
     _P.ROLE_CREATOR: Description("security", "Creates roles."),
+    _P.TAG_CREATOR: Description("security", "Creates tag definitions."),
     _P.OWNERSHIP: Description("security", "Does everything with the object, and grants rights on it."),
     _P.PASS_GRANTS: Description("security", "Grants to others the rights that the holder has on the object."),
     _P.MANAGE_GRANTS: Description("security", "Grants and revokes every right on the object and what is in it."),
+    _P.MANAGE_TAGS: Description("security", "Sets and removes tags on the object and on what is in it."),
+    _P.APPLY: Description("security", "Sets and removes this tag on objects on which the holder may manage tags."),
     _P.MODIFY: Description("write", "Changes, renames and drops the object and what is in it, and writes data."),
     _P.WRITE: Description("write", "Writes data: commits to tables, without altering or dropping anything else."),
     _P.CREATE: Description("create", "Creates objects in it."),
@@ -152,6 +184,7 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         ProjectAction.LIST_WAREHOUSES,
         ProjectAction.LIST_ROLES,
         ProjectAction.SEARCH_ROLES,
+        ProjectAction.LIST_TAGS,
         RoleAction.READ_METADATA,
         WarehouseAction.GET_METADATA,
         WarehouseAction.GET_CONFIG,
@@ -171,6 +204,7 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         ProjectAction.GET_TASKS,
         RoleAction.READ,
         RoleAction.READ_ASSIGNMENTS,
+        TagAction.READ,
         WarehouseAction.LIST_EVERYTHING,
         WarehouseAction.LIST_DELETED_TABULARS,
         WarehouseAction.GET_ENDPOINT_STATISTICS,
@@ -233,8 +267,21 @@ _NEEDS: dict[Privilege, tuple[Action, ...]] = {
         GenericTableAction.CONTROL_TASKS,
     ),
     _P.ROLE_CREATOR: (ProjectAction.CREATE_ROLE,),
+    _P.TAG_CREATOR: (ProjectAction.CREATE_TAG,),
+    _P.MANAGE_TAGS: (
+        WarehouseAction.MANAGE_TAGS,
+        NamespaceAction.MANAGE_TAGS,
+        TableAction.MANAGE_TAGS,
+        ViewAction.MANAGE_TAGS,
+        GenericTableAction.MANAGE_TAGS,
+    ),
+    _P.APPLY: (TagAction.APPLY, TagAction.REMOVE),
     _P.MANAGE_GRANTS: (
         ProjectAction.READ_GRANTS,
+        TagAction.UPDATE,
+        TagAction.DELETE,
+        TagAction.READ_ATTACHMENTS,
+        TagAction.READ_GRANTS,
         WarehouseAction.READ_GRANTS,
         NamespaceAction.READ_GRANTS,
         TableAction.READ_GRANTS,

@@ -31,12 +31,13 @@ from lakewarden.authz.interface import ObjectRef
 from lakewarden.authz.model import GRANTABLE, INHERITED, Level, Privilege, effective, implications, is_allowed
 from lakewarden.context import PrincipalId
 
-SERVER, PROJECT, ROLE, WAREHOUSE, OUTER, INNER, TABLE, VIEW = (
+SERVER, PROJECT, ROLE, TAG, WAREHOUSE, OUTER, INNER, TABLE, VIEW = (
     ObjectRef(ObjectType(kind), name)
     for kind, name in (
         ("server", "server"),
         ("project", "p"),
         ("role", "r"),
+        ("tag-definition", "d"),
         ("warehouse", "w"),
         ("namespace", "outer"),
         ("namespace", "inner"),
@@ -48,6 +49,7 @@ _ABOVE = (SERVER, PROJECT, WAREHOUSE, OUTER, INNER)
 CHAINS = [
     *(_ABOVE[: size + 1] for size in range(len(_ABOVE))),
     (SERVER, PROJECT, ROLE),
+    (SERVER, PROJECT, TAG),
     (*_ABOVE, TABLE),
     (*_ABOVE, VIEW),
 ]

@@ -14,6 +14,7 @@ PATHS = {
     ObjectType.SERVER: (ObjectType.SERVER,),
     ObjectType.PROJECT: (ObjectType.SERVER, ObjectType.PROJECT),
     ObjectType.ROLE: (ObjectType.SERVER, ObjectType.PROJECT, ObjectType.ROLE),
+    ObjectType.TAG_DEFINITION: (ObjectType.SERVER, ObjectType.PROJECT, ObjectType.TAG_DEFINITION),
     ObjectType.WAREHOUSE: (ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE),
     ObjectType.NAMESPACE: (ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE, ObjectType.NAMESPACE),
     **{
@@ -73,10 +74,16 @@ def test_a_data_admin_modifies_warehouses_but_not_the_project() -> None:
     assert {kind for kind, modifies in on.items() if modifies} == below
 
 
-def test_an_administrator_of_the_server_sees_projects_and_roles_but_no_data() -> None:
+def test_an_administrator_of_the_server_sees_projects_roles_and_tags_but_no_data() -> None:
     on = {kind: held(Privilege.ADMIN, granted_on=ObjectType.SERVER, on=kind) for kind in PATHS}
     visible = {kind for kind, privileges in on.items() if Privilege.SEE in privileges}
-    assert visible == {ObjectType.PROJECT, ObjectType.ROLE}
+    assert visible == {ObjectType.PROJECT, ObjectType.ROLE, ObjectType.TAG_DEFINITION}
+
+
+def test_an_owner_of_a_table_does_not_manage_its_tags_but_a_security_administrator_does() -> None:
+    owner = held(Privilege.OWNERSHIP, granted_on=ObjectType.TABLE, on=ObjectType.TABLE)
+    security = held(Privilege.SECURITY_ADMIN, granted_on=ObjectType.PROJECT, on=ObjectType.TABLE)
+    assert (Privilege.MANAGE_TAGS in owner, Privilege.MANAGE_TAGS in security) == (False, True)
 
 
 def test_ownership_of_a_warehouse_is_not_ownership_of_what_others_make_in_it() -> None:

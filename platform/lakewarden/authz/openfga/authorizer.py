@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
+from lakewarden.authz.actions import SHOWN_WITH_PROJECT, TABULAR_TYPES, ObjectType
 from lakewarden.authz.interface import ObjectRef, Principal
 from lakewarden.authz.ledger import change_log, descendant_grants
 from lakewarden.authz.model import Level, Privilege, effective
@@ -47,8 +47,8 @@ class OpenFgaAuthorizer:
         held = effective([Level(target.type, granted, managed=True)])
         if Privilege.SEE in held or target.type in TABULAR_TYPES:
             return held
-        # a privilege on anything inside an object allows seeing the object; whoever sees a project sees its roles
-        shown = chain[-2] if target.type is ObjectType.ROLE else target
+        # a privilege on anything inside an object allows seeing it; whoever sees a project sees its roles and tags
+        shown = chain[-2] if target.type in SHOWN_WITH_PROJECT else target
         path = [ref.id for ref in chain[1 : chain.index(shown) + 1]]
         if not descendant_grants.anything_in(_principals(client, principal), path):
             return held

@@ -27,6 +27,7 @@ PARENTS: Final[dict[ObjectType, tuple[ObjectType, ...]]] = {
     _T.SERVER: (),
     _T.PROJECT: (_T.SERVER,),
     _T.ROLE: (_T.PROJECT,),
+    _T.TAG_DEFINITION: (_T.PROJECT,),
     _T.WAREHOUSE: (_T.PROJECT,),
     _T.NAMESPACE: (_T.WAREHOUSE, _T.NAMESPACE),
     **dict.fromkeys(TABULAR_TYPES, (_T.NAMESPACE,)),
