@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from catalog.iceberg import partition_specs, sort_orders, wire
 from catalog.iceberg.properties import whole_number
-from catalog.iceberg.table_draft import NO_SNAPSHOT, ROW_LINEAGE_SINCE, TableDraft
+from catalog.iceberg.table_draft import NO_SNAPSHOT, ORDERS, ROW_LINEAGE_SINCE, SCHEMAS, SPECS, TableDraft
 from catalog.iceberg.wire import Members, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
@@ -47,8 +47,12 @@ def build(draft: TableDraft, *, base_location: str | None) -> Members:
 def _check_complete(draft: TableDraft) -> None:
     if not draft.text("location"):
         raise ValidationFailed("Cannot create table without a location: add a set-location update")
-    for member, name in (("schemas", "schema"), ("partition-specs", "spec"), ("sort-orders", "sort-order")):
-        if not draft.entries(member):
+    for entries, member, name in (
+        (draft.schemas, SCHEMAS, "schema"),
+        (draft.specs, SPECS, "spec"),
+        (draft.orders, ORDERS, "sort-order"),
+    ):
+        if not entries:
             raise ValidationFailed(f"Cannot create table without {member}: add an add-{name} update")
 
 
@@ -125,10 +129,8 @@ def _fit_format_version(draft: TableDraft) -> None:
     if draft.current_snapshot_id is None:
         draft.put("current-snapshot-id", None if version >= ROW_LINEAGE_SINCE else NO_SNAPSHOT)
     if version == 1:
-        current = zip(draft.schemas, draft.entries("schemas"), strict=True)
-        draft.members["schema"] = dict(current)[draft.long("current-schema-id")]
-        default = dict(zip(draft.specs, draft.entries("partition-specs"), strict=True))
-        spec = default[draft.long("default-spec-id")]
+        draft.members["schema"] = draft.schemas.raw(draft.long("current-schema-id"))
+        spec = draft.specs.raw(draft.long("default-spec-id"))
         draft.members["partition-spec"] = wire.members(spec, "stored partition spec")["fields"]
         return
     draft.members.pop("schema", None)

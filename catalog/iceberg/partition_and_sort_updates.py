@@ -39,46 +39,33 @@ def add_spec(draft: TableDraft, update: AddSpec) -> None:
     schema = draft.current_schema()
     partition_specs.check_names(sent, schema)
     partition_specs.check_sources(sent, schema)
-    spec_id = _same_or_next_spec_id(draft, sent)
-    if spec_id in draft.specs:
-        draft.last_added_spec = spec_id if draft.last_added_spec in draft.added_specs else None
+    equal = draft.specs.find_equal(sent.shape)
+    if equal is not None:
+        draft.last_added_spec = equal if draft.last_added_spec in draft.added_specs else None
         return
+    spec_id = draft.specs.next_id(0)
     field_ids = _field_ids(draft, sent)
     raw = partition_specs.with_ids(update.spec, spec_id, field_ids, "spec")
     spec = partition_specs.read(raw, "spec")
     if draft.format_version < partition_specs.FIRST_VERSION_WITH_FREE_IDS:
         partition_specs.check_sequential(spec)
     draft.put("last-partition-id", max(draft.long("last-partition-id"), spec.last_field_id))
-    draft.entries("partition-specs").append(raw)
-    draft.specs[spec_id] = spec
+    draft.specs.add(spec_id, spec, raw, shape=spec.shape)
+    draft.partition_field_ids.add(spec)
     draft.last_added_spec = spec_id
     draft.added_specs.add(spec_id)
     draft.changed = True
 
 
-def _same_or_next_spec_id(draft: TableDraft, spec: partition_specs.PartitionSpec) -> int:
-    next_id = 0
-    for spec_id, known in draft.specs.items():
-        if known.shape == spec.shape:
-            return spec_id
-        next_id = max(next_id, spec_id + 1)
-    return next_id
-
-
 def _field_ids(draft: TableDraft, spec: partition_specs.PartitionSpec) -> list[int]:
     """The client's field ids; a field without one gets an id that no other field of the table has."""
-    known = {
-        (each.source_id, each.transform.text): each.field_id
-        for known_spec in draft.specs.values()
-        for each in known_spec.fields
-    }
     taken = {each.field_id for each in spec.fields}
     free = count(draft.long("last-partition-id") + 1)
     field_ids = []
     for each in spec.fields:
         field_id = each.field_id
         if field_id is None:
-            field_id = known.get((each.source_id, each.transform.text))
+            field_id = draft.partition_field_ids.find(each)
             if field_id is None or field_id in taken:
                 field_id = next(new_id for new_id in free if new_id not in taken)
             taken.add(field_id)
@@ -101,7 +88,10 @@ def remove_partition_specs(draft: TableDraft, update: RemovePartitionSpecs) -> N
     if draft.long("default-spec-id") in removed:
         raise InvalidArgument("Cannot remove the default partition spec")
     if removed:
-        draft.remove("partition-specs", draft.specs, removed)
+        for each in removed & draft.specs.keys():
+            draft.partition_field_ids.remove(draft.specs[each])
+        draft.specs.remove(removed)
+        draft.changed = True
 
 
 def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
@@ -112,8 +102,8 @@ def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
     if order_id in draft.orders:
         draft.last_added_order = order_id if draft.last_added_order in draft.added_orders else None
         return
-    draft.entries("sort-orders").append(sort_orders.with_id(update.sort_order, order_id, "sort-order"))
-    draft.orders[order_id] = order
+    raw = sort_orders.with_id(update.sort_order, order_id, "sort-order")
+    draft.orders.add(order_id, order, raw, shape=order.fields)
     draft.last_added_order = order_id
     draft.added_orders.add(order_id)
     draft.changed = True
@@ -122,12 +112,8 @@ def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
 def _same_or_next_order_id(draft: TableDraft, order: sort_orders.SortOrder) -> int:
     if order.is_unsorted:
         return sort_orders.UNSORTED_ID
-    next_id = sort_orders.FIRST_ID
-    for order_id, known in draft.orders.items():
-        if known.fields == order.fields:
-            return order_id
-        next_id = max(next_id, order_id + 1)
-    return next_id
+    equal = draft.orders.find_equal(order.fields)
+    return draft.orders.next_id(sort_orders.FIRST_ID) if equal is None else equal
 
 
 def set_default_sort_order(draft: TableDraft, update: SetDefaultSortOrder) -> None:

@@ -1,5 +1,7 @@
 """Reads, checks, compares and renumbers partition specs."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +58,27 @@ class PartitionSpec:
     def shape(self) -> tuple[tuple[int, str, str], ...]:
         """Equal for specs that are the same except for their field ids."""
         return tuple((each.source_id, each.transform.text, each.name) for each in self.fields)
+
+
+class FieldIds:
+    """The ids that fields of stored specs have, by source and transform; the last spec's counts."""
+
+    def __init__(self, specs: Iterable[PartitionSpec]) -> None:
+        self._ids: defaultdict[tuple[int, str], dict[int | None, int | None]] = defaultdict(dict)
+        for each in specs:
+            self.add(each)
+
+    def find(self, field: PartitionField) -> int | None:
+        found = self._ids.get((field.source_id, field.transform.text))
+        return next(reversed(found.values())) if found else None
+
+    def add(self, spec: PartitionSpec) -> None:
+        for each in spec.fields:
+            self._ids[each.source_id, each.transform.text][spec.spec_id] = each.field_id
+
+    def remove(self, spec: PartitionSpec) -> None:
+        for each in spec.fields:
+            self._ids[each.source_id, each.transform.text].pop(spec.spec_id, None)
 
 
 def read(raw: wire.Json, what: str) -> PartitionSpec:

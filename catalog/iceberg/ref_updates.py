@@ -5,8 +5,9 @@ from typing import Final
 from msgspec import Raw
 
 from catalog.iceberg import wire
+from catalog.iceberg.refs import SnapshotRef
 from catalog.iceberg.snapshots import SnapshotHead
-from catalog.iceberg.table_draft import MAIN, SnapshotRef, TableDraft
+from catalog.iceberg.table_draft import MAIN, TableDraft
 from catalog.iceberg.wire import Int32, Int64, Wire
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
@@ -35,14 +36,14 @@ def set_snapshot_ref(draft: TableDraft, update: SetSnapshotRef, raw: wire.Json) 
         update.max_snapshot_age_ms,
         update.max_ref_age_ms,
     )
-    if draft.ref(name) == ref:
+    if draft.refs.find(name) == ref:
         return
     head = draft.snapshots.heads.get(snapshot_id)
     if head is None:
         raise ValidationFailed(f"Cannot set {name} to unknown snapshot: {snapshot_id}")
     if name == MAIN:
         _make_current(draft, head)
-    draft.refs[name] = _ref_document(ref, raw)
+    draft.refs.put(name, snapshot_id, _ref_document(ref, raw))
     draft.changed = True
 
 
@@ -99,5 +100,5 @@ def remove_snapshot_ref(draft: TableDraft, update: RemoveSnapshotRef) -> None:
     """Remove a branch or tag, if it exists; without `main` the table has no current snapshot."""
     if update.ref_name == MAIN:
         draft.current_snapshot_id = None
-    if draft.refs.pop(update.ref_name, None) is not None:
+    if draft.refs.remove(update.ref_name):
         draft.changed = True

@@ -75,7 +75,7 @@ def check_table_uuid(table: TableDraft, requirement: AssertUuid) -> None:
 
 def check_ref_snapshot_id(table: TableDraft, requirement: AssertRefSnapshotId) -> None:
     name, expected = requirement.ref, requirement.snapshot_id
-    ref = table.ref(name)
+    ref = table.refs.find(name)
     if ref is None:
         if expected is not None:
             raise failed(f"branch or tag {name} is missing, expected {expected}")

@@ -28,28 +28,20 @@ def add_schema(draft: TableDraft, update: AddSchema) -> None:
     schema = schemas.read(update.schema, "schema")
     schemas.check_size(schema)
     schemas.check_version(schema, draft.format_version)
-    schema_id = _same_or_next_id(draft, schema)
+    equal = draft.schemas.find_equal(schema.shape)
+    schema_id = draft.schemas.next_id(draft.long("current-schema-id")) if equal is None else equal
     highest = max(draft.long("last-column-id"), schema.highest_field_id)
-    if schema_id in draft.schemas and highest == draft.long("last-column-id"):
+    if equal is not None and highest == draft.long("last-column-id"):
         was_added_here = draft.last_added_schema is not None and schema_id in draft.added_schemas
         draft.last_added_schema = schema_id if was_added_here else None
         return
     draft.put("last-column-id", highest)
-    if schema_id not in draft.schemas:
-        draft.entries("schemas").append(schemas.with_id(update.schema, schema_id, "schema"))
-        draft.schemas[schema_id] = schema
+    if equal is None:
+        raw = schemas.with_id(update.schema, schema_id, "schema")
+        draft.schemas.add(schema_id, schema, raw, shape=schema.shape)
     draft.last_added_schema = schema_id
     draft.added_schemas.add(schema_id)
     draft.changed = True
-
-
-def _same_or_next_id(draft: TableDraft, schema: schemas.Schema) -> int:
-    next_id = draft.long("current-schema-id")
-    for schema_id, known in draft.schemas.items():
-        if known.shape == schema.shape:
-            return schema_id
-        next_id = max(next_id, schema_id + 1)
-    return next_id
 
 
 def set_current_schema(draft: TableDraft, update: SetCurrentSchema) -> None:
@@ -69,4 +61,5 @@ def remove_schemas(draft: TableDraft, update: RemoveSchemas) -> None:
     if draft.long("current-schema-id") in removed:
         raise InvalidArgument("Cannot remove the current schema")
     if removed:
-        draft.remove("schemas", draft.schemas, removed)
+        draft.schemas.remove(removed)
+        draft.changed = True

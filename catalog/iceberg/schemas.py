@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec import Raw
@@ -25,7 +26,13 @@ class SchemaDocument(Wire, tag_field="type", tag="struct"):
     identifier_field_ids: list[Int32] | None = None
 
 
+class _Stored(Wire):
+    schema_id: int | None = None
+
+
 _DECODER = wire.decoder(SchemaDocument)
+_STORED = wire.decoder(_Stored)
+_SHAPE_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +50,13 @@ class Field:
 
 @dataclass(slots=True)
 class Schema:
-    """A schema with indexes by field id and by full dotted name.
-
-    `shape` is equal for equal schemas; it contains fields, types, docs, defaults and identifier fields.
-    """
+    """A schema with indexes by field id and by full dotted name. `shape` is equal for equal schemas."""
 
     schema_id: int | None
     identifier_field_ids: frozenset[int]
     fields: dict[int, Field] = field(default_factory=dict)
     ids_by_name: dict[str, int] = field(default_factory=dict)
-    shape: tuple[Any, ...] = ()
+    shape: bytes = b""
 
     @property
     def highest_field_id(self) -> int:
@@ -70,11 +74,20 @@ def read(raw: wire.Json, what: str) -> Schema:
     """Read a schema. Raises BadRequest for malformed JSON, InvalidArgument or ValidationFailed if it breaks a rule."""
     document = wire.parse(_DECODER, raw, what)
     schema = Schema(document.schema_id, frozenset(document.identifier_field_ids or ()))
-    shape = _struct(schema, document.fields, parent=None, path="")
-    schema.shape = (shape, schema.identifier_field_ids)
+    _struct(schema, document.fields, parent=None, path="")
+    schema.shape = _shape(document)
     for field_id in sorted(schema.identifier_field_ids):
         _check_identifier(schema, field_id)
     return schema
+
+
+def stored_id(raw: wire.Json) -> int:
+    return _STORED.decode(raw).schema_id or 0
+
+
+def stored_shape(raw: wire.Json) -> bytes:
+    """`Schema.shape` of a schema that was checked before; much cheaper than to read it."""
+    return _shape(_DECODER.decode(raw))
 
 
 def check_version(schema: Schema, format_version: int) -> None:
@@ -103,8 +116,38 @@ def check_size(schema: Schema) -> None:
         )
 
 
-def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, path: str) -> tuple[Any, ...]:
-    shape = []
+def _shape(document: SchemaDocument) -> bytes:
+    """A digest of fields, types, docs, defaults and identifier fields: a table may have a million fields."""
+    identifiers = sorted(set(document.identifier_field_ids or ()))
+    return blake2b(wire.compact((_shapes(document.fields), identifiers)), digest_size=_SHAPE_BYTES).digest()
+
+
+def _shapes(fields: list[NestedField]) -> list[Any]:
+    return [
+        (
+            each.id,
+            each.name,
+            each.required,
+            _type_shape(each.type),
+            each.doc,
+            repr(_default(each.initial_default, each.name)),
+            repr(_default(each.write_default, each.name)),
+        )
+        for each in fields
+    ]
+
+
+def _type_shape(kind: AnyType) -> Any:  # noqa: ANN401 - a tree of tuples
+    if isinstance(kind, str):
+        return primitive(kind).text
+    if isinstance(kind, StructType):
+        return ("struct", _shapes(kind.fields))
+    if isinstance(kind, ListType):
+        return ("list", kind.element_id, kind.element_required, _type_shape(kind.element))
+    return ("map", kind.key_id, _type_shape(kind.key), kind.value_id, kind.value_required, _type_shape(kind.value))
+
+
+def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, path: str) -> None:
     for each in fields:
         if not each.name:
             raise InvalidArgument(f"Invalid column name of field {each.id}: (empty)")
@@ -114,26 +157,22 @@ def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, pa
         for default, member in ((initial, "initial-default"), (written, "write-default")):
             if default is not None:
                 default_values.check(default, each.type, f"{member} of {name}")
-        inner = _nested(schema, each.type, made)
-        shape.append((each.id, each.name, each.required, inner, each.doc, repr(initial), repr(written)))
-    return ("struct", *shape)
+        _nested(schema, each.type, made)
 
 
-def _nested(schema: Schema, kind: AnyType, at: Field) -> Any:  # noqa: ANN401 - a tree of tuples
+def _nested(schema: Schema, kind: AnyType, at: Field) -> None:
     if isinstance(kind, StructType):
-        return _struct(schema, kind.fields, parent=at.id, path=at.name)
-    if isinstance(kind, ListType):
-        name = f"{at.name}.element"
-        required = kind.element_required
+        _struct(schema, kind.fields, parent=at.id, path=at.name)
+    elif isinstance(kind, ListType):
+        name, required = f"{at.name}.element", kind.element_required
         made = _add(schema, kind.element_id, name, kind.element, required=required, parent=at.id)
-        return ("list", kind.element_id, required, _nested(schema, kind.element, made))
-    if isinstance(kind, MapType):
+        _nested(schema, kind.element, made)
+    elif isinstance(kind, MapType):
         key = _add(schema, kind.key_id, f"{at.name}.key", kind.key, required=True, parent=at.id)
-        inner_key = _nested(schema, kind.key, key)
+        _nested(schema, kind.key, key)
         required = kind.value_required
         made = _add(schema, kind.value_id, f"{at.name}.value", kind.value, required=required, parent=at.id)
-        return ("map", kind.key_id, inner_key, kind.value_id, required, _nested(schema, kind.value, made))
-    return at.type.text if at.type else kind
+        _nested(schema, kind.value, made)
 
 
 def _add(

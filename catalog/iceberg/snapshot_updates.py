@@ -77,13 +77,10 @@ def _check_document(snapshot: SnapshotDocument, format_version: int) -> None:
 
 
 def _check_may_add(draft: TableDraft, snapshot: SnapshotDocument) -> None:
-    for member, name in (
-        ("schemas", "schema"),
-        ("partition-specs", "partition spec"),
-        ("sort-orders", "sort order"),
-    ):
-        if draft.is_new and not draft.entries(member):
-            raise ValidationFailed(f"Attempting to add a snapshot before a {name} is added")
+    if draft.is_new:
+        for entries, name in ((draft.schemas, "schema"), (draft.specs, "partition spec"), (draft.orders, "sort order")):
+            if not entries:
+                raise ValidationFailed(f"Attempting to add a snapshot before a {name} is added")
     if snapshot.snapshot_id in draft.snapshots.heads:
         raise ValidationFailed(f"Snapshot already exists for id: {snapshot.snapshot_id}")
     last = draft.long("last-sequence-number")
@@ -120,8 +117,6 @@ def remove_snapshots(draft: TableDraft, update: RemoveSnapshots) -> None:
     if not gone:
         return
     forget_statistics(draft, gone)
-    for name in list(draft.refs):
-        ref = draft.ref(name)
-        if ref is not None and ref.snapshot_id not in draft.snapshots.heads:
-            remove_snapshot_ref(draft, RemoveSnapshotRef(name))
+    for name in draft.refs.names_of(gone):
+        remove_snapshot_ref(draft, RemoveSnapshotRef(name))
     draft.changed = True

@@ -1,7 +1,5 @@
 """The snapshots of a table: adds and removes snapshots without parsing all of them."""
 
-from collections.abc import Callable
-
 import msgspec
 from msgspec import Raw
 
@@ -27,39 +25,45 @@ class Snapshots:
     def __init__(self, stored: Raw | None) -> None:
         self._stored = bytes(stored) if stored is not None else b"[]"
         self._added: list[Raw] = []
+        self._split: dict[int, Raw] | None = None
+        """All snapshots, once one of them was removed: until then the stored ones are copied together."""
         self.heads = {each.snapshot_id: each for each in _HEADS.decode(self._stored)}
         self.added_ids: set[int] = set()
-        self.has_removed = False
+
+    @property
+    def has_removed(self) -> bool:
+        return self._split is not None
 
     def add(self, head: SnapshotHead, raw: Raw) -> None:
         """Append a snapshot as the client wrote it; its id must be new."""
-        self._added.append(raw)
+        if self._split is None:
+            self._added.append(raw)
+        else:
+            self._split[head.snapshot_id] = raw
         self.added_ids.add(head.snapshot_id)
         self.heads[head.snapshot_id] = head
 
     def remove(self, snapshot_ids: set[int]) -> set[int]:
         """Remove these snapshots; returns those that existed."""
-        gone = snapshot_ids & self.heads.keys()
-        if gone:
-            self.has_removed = True
-            self._keep(lambda snapshot_id: snapshot_id not in gone)
+        gone = {each for each in snapshot_ids if each in self.heads}
+        if gone and self._split is None:
+            self._split = dict(zip(self.heads, _LIST.decode(self.encode()), strict=True))
+        for each in gone:
+            assert self._split is not None  # noqa: S101 for the type
+            del self.heads[each], self._split[each]
         return gone
 
     def retain(self, snapshot_ids: set[int]) -> None:
         """Keep only these snapshots."""
-        self._keep(lambda snapshot_id: snapshot_id in snapshot_ids)
+        self.remove(self.heads.keys() - snapshot_ids)
 
     def encode(self) -> Raw:
         """The JSON of the member; stored snapshots are copied unchanged."""
+        if self._split is not None:
+            return wire.dump(list(self._split.values()))
         if not self._added:
             return Raw(self._stored)
         added = wire.compact(self._added)
         if self._stored.lstrip(b"[ \t\r\n") == b"]":
             return Raw(added)
         return Raw(self._stored[: self._stored.rindex(b"]")] + b"," + added[1:])
-
-    def _keep(self, wanted: Callable[[int], bool]) -> None:
-        raws = _LIST.decode(bytes(self.encode()))
-        kept = [(key, raw) for key, raw in zip(self.heads, raws, strict=True) if wanted(key)]
-        self._stored, self._added = wire.compact([raw for _, raw in kept]), []
-        self.heads = {key: self.heads[key] for key, _ in kept}

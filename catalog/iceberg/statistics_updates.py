@@ -90,14 +90,16 @@ def forget_statistics(draft: TableDraft, snapshot_ids: Collection[int]) -> None:
 
 
 def _set(draft: TableDraft, member: str, snapshot_id: int, raw: Raw) -> None:
-    _forget(draft, member, {snapshot_id})
-    draft.entries(member).append(wire.dump(wire.members(raw, member)))
+    entries = draft.keyed(member, _snapshot_id)
+    entries.remove({snapshot_id})
+    entries.append(snapshot_id, wire.dump(wire.members(raw, member)))
     draft.changed = True
 
 
 def _forget(draft: TableDraft, member: str, snapshot_ids: Collection[int]) -> None:
-    entries = draft.entries(member)
-    kept = [each for each in entries if _OF_SNAPSHOT.decode(each).snapshot_id not in snapshot_ids]
-    if len(kept) != len(entries):
-        entries[:] = kept
+    if draft.keyed(member, _snapshot_id).remove(snapshot_ids):
         draft.changed = True
+
+
+def _snapshot_id(raw: Raw) -> int:
+    return _OF_SNAPSHOT.decode(raw).snapshot_id

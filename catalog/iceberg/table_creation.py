@@ -106,7 +106,7 @@ def _set_schema(draft: TableDraft, raw: Raw) -> FreshFieldIds:
     schemas.check_version(sent, draft.format_version)
     fresh = FreshFieldIds()
     stored = fresh.assign(raw, schema_id=0)
-    draft.entries("schemas").append(stored)
+    draft.put("schemas", [stored])
     draft.put("last-column-id", fresh.last_id)
     return fresh
 
@@ -118,7 +118,7 @@ def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     stored = partition_specs.with_ids(found, 0, ids, "partition-spec")
     spec = partition_specs.read(stored, "partition-spec")
     partition_specs.check_names(spec, draft.current_schema())
-    draft.entries("partition-specs").append(stored)
+    draft.put("partition-specs", [stored])
     draft.put("last-partition-id", spec.last_field_id)
 
 
@@ -127,7 +127,7 @@ def _set_order(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     found = _on_fresh_columns(raw, sent.fields, fresh, what="sort")
     order_id = sort_orders.UNSORTED_ID if sent.is_unsorted else sort_orders.FIRST_ID
     stored = sort_orders.with_id(found, order_id, "write-order")
-    draft.entries("sort-orders").append(stored)
+    draft.put("sort-orders", [stored])
     draft.put("default-sort-order-id", order_id)
 
 

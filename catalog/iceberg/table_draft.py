@@ -3,22 +3,23 @@
 `updates.py` applies the updates of a commit to a draft, `metadata_builder.py` builds the new metadata from it.
 """
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from catalog.iceberg import wire
-from catalog.iceberg.partition_specs import PartitionSpec
+from catalog.iceberg import schemas, wire
+from catalog.iceberg.entries import KeyedEntries, NumberedEntries
+from catalog.iceberg.partition_specs import FieldIds, PartitionSpec
 from catalog.iceberg.partition_specs import read as read_spec
+from catalog.iceberg.refs import Refs
 from catalog.iceberg.schemas import Schema
-from catalog.iceberg.schemas import read as read_schema
 from catalog.iceberg.snapshots import Snapshots
 from catalog.iceberg.sort_orders import SortOrder
 from catalog.iceberg.sort_orders import read as read_order
-from catalog.iceberg.wire import Members, Wire
+from catalog.iceberg.wire import Members
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
 T = TypeVar("T")
@@ -29,26 +30,15 @@ NO_SNAPSHOT: Final = -1
 MAIN: Final = "main"
 NEWEST_FORMAT: Final = 3
 ROW_LINEAGE_SINCE: Final = 3
+SCHEMAS: Final = "schemas"
+SPECS: Final = "partition-specs"
+ORDERS: Final = "sort-orders"
 
 _INT = msgspec.json.Decoder(int)
 _TEXT = msgspec.json.Decoder(str)
 _OPTIONAL_INT = msgspec.json.Decoder(int | None)
 _TEXTS = msgspec.json.Decoder(dict[str, str])
 _LIST = msgspec.json.Decoder(list[Raw])
-_MEMBERS = msgspec.json.Decoder(Members)
-
-
-class SnapshotRef(Wire, omit_defaults=True):
-    """A branch or a tag with its retention; ages are in milliseconds."""
-
-    snapshot_id: wire.Int64
-    type: str
-    min_snapshots_to_keep: wire.Int32 | None = None
-    max_snapshot_age_ms: wire.Int64 | None = None
-    max_ref_age_ms: wire.Int64 | None = None
-
-
-_REF = wire.decoder(SnapshotRef)
 
 
 def or_last_added(identifier: int, last_added: int | None, what: str) -> int:
@@ -78,6 +68,7 @@ class TableDraft:
         self.added_orders: set[int] = set()
         self.became_main: set[int] = set()
         self._lists: dict[str, list[Raw]] = {}
+        self._keyed: dict[str, KeyedEntries] = {}
 
     def long(self, name: str) -> int:
         """An integer member; 0 if it is absent, which is the initial value of all optional ones."""
@@ -107,17 +98,19 @@ class TableDraft:
         """An array member as a list of raw values; changes to the list are written back at the end."""
         found = self._lists.get(name)
         if found is None:
-            raw = self.members.get(name)
-            found = self._lists[name] = [] if raw is None else _LIST.decode(raw)
+            found = self._lists[name] = self._stored(name)
         return found
 
-    def remove(self, name: str, known: MutableMapping[int, T], removed: set[int]) -> None:
-        """Remove the entries with these ids from an array member; `known` is what was read of it, in its order."""
-        entries = zip(known, list(self.entries(name)), strict=True)
-        self.entries(name)[:] = [raw for identifier, raw in entries if identifier not in removed]
-        for identifier in removed:
-            known.pop(identifier, None)
-        self.changed = True
+    def keyed(self, name: str, key: Callable[[Raw], Hashable]) -> KeyedEntries:
+        """An array member by the key of its entries; changes are written back at the end."""
+        found = self._keyed.get(name)
+        if found is None:
+            found = self._keyed[name] = KeyedEntries(self._stored(name), key)
+        return found
+
+    def _stored(self, name: str) -> list[Raw]:
+        raw = self.members.get(name)
+        return [] if raw is None else _LIST.decode(raw)
 
     def is_opened(self, name: str) -> bool:
         """Whether `entries` was called for this member."""
@@ -129,35 +122,44 @@ class TableDraft:
         return {} if raw is None else _TEXTS.decode(raw)
 
     @cached_property
-    def refs(self) -> dict[str, Raw]:
-        """Branches and tags by name, as raw JSON; `ref` decodes one."""
-        raw = self.members.get("refs")
-        return {} if raw is None else _MEMBERS.decode(raw)
+    def refs(self) -> Refs:
+        return Refs(self.members.get("refs"))
 
     @cached_property
     def snapshots(self) -> Snapshots:
         return Snapshots(self.members.get("snapshots"))
 
     @cached_property
-    def schemas(self) -> dict[int, Schema]:
-        """All schemas by id, in the order of the document."""
-        found = (read_schema(raw, "stored schema") for raw in self.entries("schemas"))
-        return {each.schema_id or 0: each for each in found}
+    def schemas(self) -> NumberedEntries[Schema]:
+        return stored_schemas(self._stored(SCHEMAS))
 
     @cached_property
-    def specs(self) -> dict[int, PartitionSpec]:
-        found = (read_spec(raw, "stored partition spec") for raw in self.entries("partition-specs"))
-        return {each.spec_id or 0: each for each in found}
+    def specs(self) -> NumberedEntries[PartitionSpec]:
+        def read(raw: Raw) -> PartitionSpec:
+            return read_spec(raw, "stored partition spec")
+
+        return NumberedEntries(
+            self._stored(SPECS),
+            id_of=lambda raw: read(raw).spec_id or 0,
+            shape_of=lambda raw: read(raw).shape,
+            read=read,
+        )
 
     @cached_property
-    def orders(self) -> dict[int, SortOrder]:
-        found = (read_order(raw, "stored sort order") for raw in self.entries("sort-orders"))
-        return {each.order_id or 0: each for each in found}
+    def partition_field_ids(self) -> FieldIds:
+        return FieldIds(self.specs.values())
 
-    def ref(self, name: str) -> SnapshotRef | None:
-        """The branch or tag with this name, or None."""
-        raw = self.refs.get(name)
-        return None if raw is None else _REF.decode(raw)
+    @cached_property
+    def orders(self) -> NumberedEntries[SortOrder]:
+        def read(raw: Raw) -> SortOrder:
+            return read_order(raw, "stored sort order")
+
+        return NumberedEntries(
+            self._stored(ORDERS),
+            id_of=lambda raw: read(raw).order_id or 0,
+            shape_of=lambda raw: read(raw).fields,
+            read=read,
+        )
 
     def current_schema(self) -> Schema:
         """The current schema, to which specs and orders are bound. Raises InvalidArgument if there is none yet."""
@@ -170,15 +172,29 @@ class TableDraft:
 
     def write_back(self) -> None:
         """Write all decoded members back to `members`."""
-        for name, found in self._lists.items():
+        arrays = self._lists | {name: keyed.raws() for name, keyed in self._keyed.items()}
+        for name, member in (("schemas", SCHEMAS), ("specs", SPECS), ("orders", ORDERS)):
+            if name in self.__dict__:
+                arrays[member] = self.__dict__[name].raws()
+        for name, found in arrays.items():
             # an empty list that was only read must not become a member
             if found or name in self.members:
                 self.put(name, found)
-        for name in ("properties", "refs"):
+        if "properties" in self.__dict__:
+            self.put("properties", self.properties)
+        for name in ("refs", "snapshots"):
             if name in self.__dict__:
-                self.put(name, self.__dict__[name])
-        if "snapshots" in self.__dict__:
-            self.members["snapshots"] = self.snapshots.encode()
+                self.members[name] = self.__dict__[name].encode()
+
+
+def stored_schemas(raws: list[Raw]) -> NumberedEntries[Schema]:
+    """The schemas of a table or view by id; those that are not needed are not read: there may be thousands."""
+    return NumberedEntries(
+        raws,
+        id_of=schemas.stored_id,
+        shape_of=schemas.stored_shape,
+        read=lambda raw: schemas.read(raw, "stored schema"),
+    )
 
 
 def current_snapshot_id(members: Members) -> int | None:

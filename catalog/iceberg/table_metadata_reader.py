@@ -9,9 +9,10 @@ from msgspec import Raw
 from catalog.iceberg import partition_specs, schemas, sort_orders, wire
 from catalog.iceberg.metadata_builder import check_log_times
 from catalog.iceberg.metadata_file_decoding import open_file
+from catalog.iceberg.refs import SnapshotRef
 from catalog.iceberg.snapshot_updates import SnapshotDocument
 from catalog.iceberg.statistics_updates import PartitionStatisticsFile, StatisticsFile
-from catalog.iceberg.table_draft import MAIN, NEWEST_FORMAT, ROW_LINEAGE_SINCE, SnapshotRef, TableDraft
+from catalog.iceberg.table_draft import MAIN, NEWEST_FORMAT, ROW_LINEAGE_SINCE, TableDraft
 from catalog.iceberg.table_updates import EncryptedKey, check_uuid, clean_location
 from catalog.iceberg.wire import Int32, Int64, Members, Wire
 from lakewarden.errors import ValidationFailed
@@ -188,12 +189,12 @@ def _check_snapshots(draft: TableDraft, document: TableDocument) -> None:
     if current is not None and current not in ids:
         raise ValidationFailed(f"Cannot find current snapshot {current} in snapshots")
     for name in draft.refs:
-        ref = draft.ref(name)
+        ref = draft.refs.find(name)
         if ref is not None and ref.type not in {"branch", "tag"}:
             raise ValidationFailed(f"Invalid snapshot ref type of {name}: {ref.type}; it is branch or tag")
         if ref is not None and ref.snapshot_id not in ids:
             raise ValidationFailed(f"Snapshot {ref.snapshot_id} for reference {name} does not exist")
-    main = draft.ref(MAIN)
+    main = draft.refs.find(MAIN)
     if (main.snapshot_id if main else None) != current:
         raise ValidationFailed(f"Current snapshot ID does not match main branch ({current} != {main})")
 

@@ -146,16 +146,18 @@ def remove_properties(draft: TableDraft, update: RemoveProperties) -> None:
 def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:
     """Add an encryption key, unless the table has one with this id."""
     key = wire.parse(_KEY, update.encryption_key, "encryption-key")
-    if any(_KEYED.decode(each).key_id == key.key_id for each in draft.entries(KEYS)):
+    keys = draft.keyed(KEYS, _key_id)
+    if key.key_id in keys:
         return
-    draft.entries(KEYS).append(wire.dump(wire.members(update.encryption_key, "encryption-key")))
+    keys.append(key.key_id, wire.dump(wire.members(update.encryption_key, "encryption-key")))
     draft.changed = True
 
 
 def remove_encryption_key(draft: TableDraft, update: RemoveEncryptionKey) -> None:
     """Remove the encryption key with this id, if it exists."""
-    keys = draft.entries(KEYS)
-    kept = [each for each in keys if _KEYED.decode(each).key_id != update.key_id]
-    if len(kept) != len(keys):
-        keys[:] = kept
+    if draft.keyed(KEYS, _key_id).remove({update.key_id}):
         draft.changed = True
+
+
+def _key_id(raw: Raw) -> str:
+    return _KEYED.decode(raw).key_id

@@ -1,5 +1,6 @@
 """The mutable state of a view during a commit; `view_updates.py` changes it, `build` builds the new metadata."""
 
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Final, Literal
 
@@ -7,9 +8,10 @@ import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
+from catalog.iceberg.entries import NumberedEntries
 from catalog.iceberg.properties import is_true, whole_number
 from catalog.iceberg.schemas import Schema
-from catalog.iceberg.schemas import read as read_schema
+from catalog.iceberg.table_draft import stored_schemas
 from catalog.iceberg.wire import Int32, Int64, Members, Wire
 from lakewarden.errors import InvalidArgument
 
@@ -40,6 +42,13 @@ class ViewVersion(Wire):
     @property
     def dialects(self) -> set[str]:
         return {each.dialect.lower() for each in self.representations}
+
+    @property
+    def shape(self) -> Hashable:
+        """Equal for versions that are the same except for their ids and times."""
+        queries = tuple((each.sql, each.dialect) for each in self.representations)
+        summary = frozenset(self.summary.items())
+        return self.schema_id, summary, queries, self.default_catalog, tuple(self.default_namespace)
 
 
 class HistoryEntry(Wire):
@@ -88,22 +97,20 @@ class ViewDraft:
         return {} if raw is None else _TEXTS.decode(raw)
 
     @cached_property
-    def schema_documents(self) -> list[Raw]:
-        return _LIST.decode(self.members["schemas"])
+    def schemas(self) -> NumberedEntries[Schema]:
+        return stored_schemas(_LIST.decode(self.members["schemas"]))
 
     @cached_property
-    def schemas(self) -> dict[int, Schema]:
-        found = (read_schema(raw, "stored schema") for raw in self.schema_documents)
-        return {each.schema_id or 0: each for each in found}
+    def versions(self) -> NumberedEntries[ViewVersion]:
+        def read(raw: Raw) -> ViewVersion:
+            return read_version(raw, "stored view version")
 
-    @cached_property
-    def version_documents(self) -> list[Raw]:
-        return _LIST.decode(self.members["versions"])
-
-    @cached_property
-    def versions(self) -> dict[int, ViewVersion]:
-        found = (read_version(raw, "stored view version") for raw in self.version_documents)
-        return {each.version_id: each for each in found}
+        return NumberedEntries(
+            _LIST.decode(self.members["versions"]),
+            id_of=lambda raw: read(raw).version_id,
+            shape_of=lambda raw: read(raw).shape,
+            read=read,
+        )
 
     def build(self) -> Members:
         """The members of the new metadata, without expired versions. Raises InvalidArgument if it breaks a rule."""
@@ -113,10 +120,9 @@ class ViewDraft:
         if self.history_entry is not None:
             history.append(wire.dump(self.history_entry))
         kept = self._kept_versions()
-        pairs = zip(self.versions, self.version_documents, strict=True)
-        self.put("versions", [raw for version_id, raw in pairs if version_id in kept])
+        self.put("versions", [self.versions.raw(version_id) for version_id in self.versions if version_id in kept])
         self.put("version-log", _without_gaps(history, kept))
-        self.put("schemas", self.schema_documents)
+        self.put("schemas", self.schemas.raws())
         self.put("properties", self.properties)
         return self.members
 

@@ -68,16 +68,14 @@ def add_schema_document(draft: ViewDraft, raw: Raw) -> int:
     """Add a schema; returns its id."""
     schema = schemas.read(raw, "schema")
     schemas.check_size(schema)
-    next_id = 0
-    for schema_id, known in draft.schemas.items():
-        if known.shape == schema.shape:
-            return schema_id
-        next_id = max(next_id, schema_id + 1)
-    draft.schema_documents.append(schemas.with_id(raw, next_id, "schema"))
-    draft.schemas[next_id] = schema
-    draft.last_added_schema = next_id
+    equal = draft.schemas.find_equal(schema.shape)
+    if equal is not None:
+        return equal
+    schema_id = draft.schemas.next_id(0)
+    draft.schemas.add(schema_id, schema, schemas.with_id(raw, schema_id, "schema"), shape=schema.shape)
+    draft.last_added_schema = schema_id
     draft.changed = True
-    return next_id
+    return schema_id
 
 
 def add_view_version(draft: ViewDraft, update: AddViewVersion) -> None:
@@ -86,42 +84,21 @@ def add_view_version(draft: ViewDraft, update: AddViewVersion) -> None:
     Its schema id may be -1: the schema that this commit added last.
     """
     version = read_version(update.view_version, "view-version")
-    version_id = _same_or_next_id(draft, version)
-    if version_id in draft.versions:
-        draft.last_added_version = version_id if version_id in draft.added_versions else None
+    equal = draft.versions.find_equal(version.shape)
+    if equal is not None:
+        draft.last_added_version = equal if equal in draft.added_versions else None
         return
     version.schema_id = or_last_added(version.schema_id, draft.last_added_schema, "schema")
     if version.schema_id not in draft.schemas:
         raise InvalidArgument(f"Cannot add version with unknown schema: {version.schema_id}")
     _check_one_query_per_dialect(version)
-    version.version_id = version_id
+    version_id = version.version_id = draft.versions.next_id(version.version_id)
     found = wire.members(update.view_version, "view-version")
     found |= {"version-id": wire.dump(version_id), "schema-id": wire.dump(version.schema_id)}
-    draft.version_documents.append(wire.dump(found))
-    draft.versions[version_id] = version
+    draft.versions.add(version_id, version, wire.dump(found), shape=version.shape)
     draft.added_versions.add(version_id)
     draft.last_added_version = version_id
     draft.changed = True
-
-
-def _same_or_next_id(draft: ViewDraft, version: ViewVersion) -> int:
-    next_id = version.version_id
-    for version_id, known in draft.versions.items():
-        if _says_the_same(known, version):
-            return version_id
-        next_id = max(next_id, version_id + 1)
-    return next_id
-
-
-def _says_the_same(one: ViewVersion, other: ViewVersion) -> bool:
-    """Whether two versions are equal except for ids and times."""
-    return (
-        one.schema_id == other.schema_id
-        and one.summary == other.summary
-        and one.representations == other.representations
-        and one.default_catalog == other.default_catalog
-        and one.default_namespace == other.default_namespace
-    )
 
 
 def _check_one_query_per_dialect(version: ViewVersion) -> None:

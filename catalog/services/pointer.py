@@ -69,14 +69,13 @@ class NewMetadata:
 class Commit:
     """One table's or view's part of a commit: `compute` makes the new state of the base, None means no change.
 
-    `size` and `updates`: bytes and number of what was asked for, which bound the time that `compute` takes.
+    `size`: bytes of what was asked for, by which the time that `compute` takes is bounded.
     """
 
     granted: Granted[Tabular]
     compute: Callable[[Stored], NewMetadata | None]
     event: str
     size: int
-    updates: int
 
 
 class _LostRace(CommitFailed):

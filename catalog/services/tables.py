@@ -193,7 +193,7 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
         return new_metadata(after, obsolete=engine.removed_metadata_files(before, after))
 
     size = commit_limits.size(request.requirements, request.updates)
-    return pointer.Commit(granted, compute, "updateTable", size, len(request.updates))
+    return pointer.Commit(granted, compute, "updateTable", size)
 
 
 def register(

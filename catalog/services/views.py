@@ -70,7 +70,7 @@ def replace(granted: Granted[Tabular], request: CommitView) -> Stored:
         return None if after is before else _new(after)
 
     size = commit_limits.size(request.requirements, request.updates)
-    return pointer.commit(pointer.Commit(granted, compute, "updateView", size, len(request.updates)))
+    return pointer.commit(pointer.Commit(granted, compute, "updateView", size))
 
 
 def _new(metadata: engine.ViewMetadata) -> NewMetadata:

@@ -15,8 +15,6 @@ from lakewarden.memory import UNCOUNTED, working
 
 LARGEST = 256 * 1024
 """Bytes of a document, not packed: what takes longer would hold up the event loop."""
-MOST_READ = 1024 * 1024
-"""Bytes that a commit may read: each of its updates may read all of the document, and all updates before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -137,11 +135,8 @@ async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
 
 def _step(tip: Stored, asked: Asked) -> Step | None:
     """None for what is not the writer's."""
-    commit = asked.commit
-    if commit.updates * (tip.document.length + commit.size) > MOST_READ:
-        return None
     try:
-        new = commit.compute(tip)
+        new = asked.commit.compute(tip)
         if new is None:
             return Step(asked, tip)
         if new.location != tip.tabular.location or len(new.encoded) > LARGEST:

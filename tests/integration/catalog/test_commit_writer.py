@@ -120,16 +120,6 @@ def test_what_the_writer_does_not_handle_changes_nothing(
     assert metadata_files(base) == before
 
 
-def test_many_updates_of_a_large_table_do_not_hold_up_the_loop(lake: Lake, committing: Committing) -> None:
-    """Each of them may read all of the document: a few kilobytes of them took seconds."""
-    key = {"key-id": "k", "encrypted-key-metadata": "x" * 20_000}
-    assert lake.commit("orders", {"action": "upgrade-format-version", "format-version": 3}).status == 200
-    assert lake.commit("orders", {"action": "add-encryption-key", "encryption-key": key}).status == 200
-    few, many = ([{"action": "remove-encryption-key", "key-id": f"{number}"} for number in range(n)] for n in (3, 100))
-    assert kinds(together(committing.to("orders", *few), committing.to("orders", *many))) == [Stored, None]
-    assert lake.commit("orders", *many).status == 200
-
-
 def test_a_right_that_was_changed_is_checked_again(lake: Lake, committing: Committing, warehouse: Warehouse) -> None:
     """Before the swap, not only before the base is read."""
     commits = [committing.to("orders", set_properties(a="b")), committing.to("bills", set_properties(a="b"))]
