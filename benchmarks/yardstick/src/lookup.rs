@@ -25,7 +25,8 @@ const PLACE: &str = "
     join warehouse w on w.id = n.warehouse_id join project p on p.id = w.project_id
     where w.id = $1::text::uuid and w.status = 'active' and n.path_key = $2 and n.deleted_at is null";
 
-// $1 id, $2 project, $3 actor, $4 request id, $5 what the audit and the event tell
+// in both statements: $1 id, $2 project, $3 actor, $4 request id, $5 details of the audit entry and the event,
+// $6 metadata file, $7 document, $8 its CRC, $9 its length
 const RECORDED: &str = "
     audited as (
         insert into audit_entry (at, actor, assumed_role, action, object_type, object_id, project_id, outcome,
@@ -38,9 +39,9 @@ const RECORDED: &str = "
 const SWAP: &str = "
     with changed as (
         update tabular set version = version + 1, metadata_location = $6, updated_at = now()
-        where id = $1::text::uuid and version = $7 and deleted_at is null returning id, version
+        where id = $1::text::uuid and version = $10 and deleted_at is null returning id, version
     ), stored as (
-        update tabular_document d set version = changed.version, content = $8, crc = $9, length = $10
+        update tabular_document d set version = changed.version, content = $7, crc = $8, length = $9
         from changed where d.tabular_id = changed.id
     ), ";
 
@@ -187,61 +188,53 @@ impl Database {
         name: &str,
         warehouse: &str,
     ) -> bool {
-        let connection = self.next();
-        let told = told(change, namespace, name, warehouse, version + 1);
-        let (crc, length) = (
-            i64::from(change.document.crc),
-            i64::from(change.document.length),
-        );
-        let request = Uuid::new_v4().to_string();
-        let parameters: [&(dyn ToSql + Sync); 10] = [
-            &change.id,
-            &change.project,
-            &change.actor,
-            &request,
-            &told,
-            &change.file,
-            &version,
-            &change.document.content,
-            &crc,
-            &length,
-        ];
-        let done = connection
-            .client
-            .execute(&connection.swap, &parameters)
-            .await;
-        done.expect("the commit failed") == 1
+        let details = details(change, namespace, name, warehouse, version + 1);
+        self.write(|prepared| &prepared.swap, change, &details, &[&version])
+            .await
     }
 
     /// Insert row, document, owner, audit and event; false when the name is taken.
     pub async fn add(&self, change: &Change<'_>, table: &NewTable<'_>) -> bool {
-        let connection = self.next();
-        let told = told(change, table.namespace, table.name, table.warehouse, 1);
-        let (crc, length) = (
-            i64::from(change.document.crc),
-            i64::from(change.document.length),
-        );
-        let request = Uuid::new_v4().to_string();
-        let parameters: [&(dyn ToSql + Sync); 13] = [
-            &change.id,
-            &change.project,
-            &change.actor,
-            &request,
-            &told,
-            &change.file,
-            &change.document.content,
-            &crc,
-            &length,
+        let details = details(change, table.namespace, table.name, table.warehouse, 1);
+        let more: [&(dyn ToSql + Sync); 4] = [
             &table.warehouse,
             &table.place.namespace,
             &table.name,
             &table.location,
         ];
+        self.write(|prepared| &prepared.add, change, &details, &more)
+            .await
+    }
+
+    /// Whether the statement has written its rows; its parameters from $10 on are `more`.
+    async fn write(
+        &self,
+        statement: fn(&Prepared) -> &Statement,
+        change: &Change<'_>,
+        details: &str,
+        more: &[&(dyn ToSql + Sync)],
+    ) -> bool {
+        let connection = self.next();
+        let document = change.document;
+        let (crc, length) = (i64::from(document.crc), i64::from(document.length));
+        let request = Uuid::new_v4().to_string();
+        let common: [&(dyn ToSql + Sync); 9] = [
+            &change.id,
+            &change.project,
+            &change.actor,
+            &request,
+            &details,
+            &change.file,
+            &document.content,
+            &crc,
+            &length,
+        ];
+        let parameters = [&common[..], more].concat();
         let done = connection
             .client
-            .execute(&connection.add, &parameters)
+            .execute(statement(connection), &parameters)
             .await;
-        done.expect("the creation failed") == 1
+        done.expect("the statement failed") == 1
     }
 
     fn next(&self) -> &Prepared {
@@ -302,8 +295,14 @@ fn document(row: &Row, first: usize) -> Document {
     }
 }
 
-/// What audit and event say of a change, as JSON.
-fn told(change: &Change<'_>, namespace: &str, name: &str, warehouse: &str, version: i64) -> String {
+/// The details of the audit entry and the event, as JSON.
+fn details(
+    change: &Change<'_>,
+    namespace: &str,
+    name: &str,
+    warehouse: &str,
+    version: i64,
+) -> String {
     serde_json::json!({
         "name": name,
         "namespace": [namespace],
