@@ -23,7 +23,7 @@ def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str)
     Raises Unavailable when the storage cannot say.
     """
     level = _level(granted)
-    if level is None or not warehouse.profile.CLIENTS_ARE_TOLD:
+    if level is None or not warehouse.profile.CLIENTS_NEED_CONFIG:
         return NO_CONFIG
     try:
         return _suffix(storage_of(warehouse).client_config(location, level))
@@ -34,7 +34,7 @@ def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str)
 def suffix_for_all(tabular: Tabular) -> bytes | None:
     """What `answer_suffix` is for every caller; None: it depends on who asks."""
     is_view = tabular.kind == Tabular.Kind.VIEW
-    return NO_CONFIG if is_view or not tabular.namespace.warehouse.profile.CLIENTS_ARE_TOLD else None
+    return NO_CONFIG if is_view or not tabular.namespace.warehouse.profile.CLIENTS_NEED_CONFIG else None
 
 
 def _level(granted: Granted[object]) -> AccessLevel | None:

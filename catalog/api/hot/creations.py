@@ -26,7 +26,7 @@ async def _create_table(call: WriteCall) -> Answer | None:
     if body is None or body.stage_create:
         return None
     granted = await asked(hot_access.namespace(call.context, *call.key, action=NamespaceAction.CREATE_TABLE))
-    if granted is None or granted.target.warehouse.profile.CLIENTS_ARE_TOLD:
+    if granted is None or granted.target.warehouse.profile.CLIENTS_NEED_CONFIG:
         return None  # the response for such clients may need a request to the storage, which would block the event loop
     done = await create_table(granted, body, call.request.body)
     return None if done is None else stored(call.request, done, suffix=NO_CONFIG, identifier=call.identifier)

@@ -41,7 +41,7 @@ class LocalProfile(StorageProfile):
     LONGEST_NAME: ClassVar = MAX_NAME_BYTES
     PLACE_FIELDS: ClassVar = ("base-path",)
     SEES_MISSING_FILES: ClassVar = True
-    CLIENTS_ARE_TOLD: ClassVar = False
+    CLIENTS_NEED_CONFIG: ClassVar = False
 
     type: Literal["local"]
     base_path: Annotated[str, AfterValidator(_normal_path)] = Field(alias="base-path")

@@ -25,7 +25,7 @@ class StorageProfile(BaseModel, ABC):
 
     SEES_MISSING_FILES: ClassVar[bool]
     """Whether it takes no request to a server to know that a file is gone: `Storage.is_known_missing` tells."""
-    CLIENTS_ARE_TOLD: ClassVar[bool]
+    CLIENTS_NEED_CONFIG: ClassVar[bool]
     """Whether engines need properties of `Storage.client_config` to reach the files."""
 
     type: str

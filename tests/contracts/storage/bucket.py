@@ -46,7 +46,7 @@ class BucketProfile(StorageProfile):
     LONGEST_NAME: ClassVar = 1024
     PLACE_FIELDS: ClassVar = ("bucket", "key-prefix")
     SEES_MISSING_FILES: ClassVar = False
-    CLIENTS_ARE_TOLD: ClassVar = True
+    CLIENTS_NEED_CONFIG: ClassVar = True
 
     type: Literal["bucket"]
     bucket: str

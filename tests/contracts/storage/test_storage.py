@@ -216,7 +216,7 @@ def test_a_probe_leaves_nothing(store: Storage, base: str) -> None:
 
 def test_engines_are_told_what_they_need_apart_by_table_and_level(kind: Kind, store: Storage, base: str) -> None:
     told = [store.client_config(f"{base}/{name}", level) for name in "ab" for level in AccessLevel]
-    if kind.profile.CLIENTS_ARE_TOLD:
+    if kind.profile.CLIENTS_NEED_CONFIG:
         assert len({tuple(sorted(each.items())) for each in told}) == len(told)
     else:
         assert not any(told)
