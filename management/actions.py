@@ -25,13 +25,13 @@ class AllowedActionsShape(Shape):
     allowed_actions = ActionShape(many=True)
 
 
-_SOMEBODY = [
+SOMEBODY = [
     OpenApiParameter(
         "principalUser", description="Id of a user (`<provider>~<subject>`) to ask about instead of the caller."
     ),
     OpenApiParameter("principalRole", description="Id of a role to ask about instead of the caller."),
 ]
-_described = extend_schema(responses={200: AllowedActionsShape}, parameters=_SOMEBODY)
+_described = extend_schema(responses={200: AllowedActionsShape}, parameters=SOMEBODY)
 
 
 class ActionsView(ManagementView):

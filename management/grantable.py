@@ -70,7 +70,7 @@ def _server(context: RequestContext, _parts: Parts) -> Granted[object]:
 _IN_WAREHOUSE = "warehouse/<str:warehouse_id>/"
 
 GRANTABLES = (
-    Grantable(ObjectType.SERVER, "server", _server, _server),
+    Grantable(ObjectType.SERVER, "server", lambda context, _: access.known_server(context), _server),
     Grantable(ObjectType.PROJECT, "project", _project(ProjectAction.GET_METADATA), _project(ProjectAction.READ_GRANTS)),
     Grantable(
         ObjectType.WAREHOUSE,
@@ -97,6 +97,14 @@ GRANTABLES = (
         _view(ViewAction.READ_GRANTS),
     ),
 )
+PROJECT_BY_ID = Grantable(
+    ObjectType.PROJECT,
+    "project/<str:project_id>",
+    lambda context, parts: access.project(context, parts["project_id"], ProjectAction.GET_METADATA),
+    lambda context, parts: access.project(context, parts["project_id"], ProjectAction.READ_GRANTS),
+)
+"""A project by its id in the path, as in the permissions API."""
+
 ROLE = Grantable(
     ObjectType.ROLE,
     "role/<str:role_id>",

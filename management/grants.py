@@ -1,6 +1,7 @@
 """Grants: `…/grants` of all objects, the list of privileges, and the grants of a principal."""
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, cast
 
 from django.urls import path
@@ -11,15 +12,18 @@ from rest_framework.response import Response
 
 from lakewarden.authz.actions import ObjectType, ProjectAction
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger.grants import Given
 from lakewarden.authz.model import DESCRIPTIONS, GRANTABLE, Privilege
 from lakewarden.context import ROLE_PREFIX, PrincipalId, role_principal
 from lakewarden.errors import BadRequest
+from lakewarden.paging import Page
 from management import identities
+from management.actions import SOMEBODY
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
 from management.grantable import GRANTABLES, Grantable
-from management.pagination import token_of
-from permissions import grants
+from management.pagination import PAGE_PARAMETERS, token_of
+from permissions import grants, others
 from permissions.grants import GrantEntry
 from permissions.privileges import NamedPrincipal
 from tenants import access
@@ -40,23 +44,29 @@ class GrantsBody(Body):
     deletes = EntryBody(many=True, default=list)
 
 
+class ResourceShape(Shape):
+    """The object of a grant: its type, its id, and the id of its warehouse if it is in one."""
+
+    type = serializers.ChoiceField(choices=[kind.value for kind in ObjectType])
+    project_id = serializers.CharField(required=False)
+    role_id = serializers.CharField(required=False)
+    warehouse_id = serializers.CharField(required=False)
+    namespace_id = serializers.CharField(required=False)
+    table_id = serializers.CharField(required=False)
+    view_id = serializers.CharField(required=False)
+
+
 class GrantShape(Shape):
+    resource = ResourceShape()
     privilege = serializers.CharField()
     principal = PrincipalField()
+    recognized = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
 
 
 class GrantsShape(Shape):
     grants = GrantShape(many=True)
     next_page_token = serializers.CharField(required=False)
-
-
-class GrantablePrivilegeShape(Shape):
-    privilege = serializers.CharField()
-    allowed = serializers.BooleanField()
-
-
-class GrantablePrivilegesShape(Shape):
-    privileges = GrantablePrivilegeShape(many=True)
 
 
 class PrivilegeShape(Shape):
@@ -71,20 +81,30 @@ class PrivilegesShape(Shape):
     privileges = PrivilegeShape(many=True)
 
 
-class HeldGrantShape(Shape):
+class GrantablePrivilegeShape(Shape):
+    privilege = PrivilegeShape()
+    allowed = serializers.BooleanField()
+
+
+class GrantablePrivilegesShape(Shape):
+    privileges = GrantablePrivilegeShape(many=True)
+
+
+class HeldGrantShape(GrantShape):
     resource_type = serializers.CharField()
     resource_id = serializers.CharField()
-    privilege = serializers.CharField()
 
 
 class HeldGrantsShape(Shape):
     grants = HeldGrantShape(many=True)
+    next_page_token = serializers.CharField(required=False)
 
 
 PRINCIPAL_PARAMETERS = [
     OpenApiParameter("principalUser", str, description="Only the grants of this user."),
     OpenApiParameter("principalRole", str, description="Only the grants of this role."),
 ]
+_IN_WAREHOUSE = set(ObjectType) - {ObjectType.SERVER, ObjectType.PROJECT, ObjectType.ROLE, ObjectType.WAREHOUSE}
 
 
 class ObjectGrants(ManagementView):
@@ -92,7 +112,7 @@ class ObjectGrants(ManagementView):
 
     kind = cast("Grantable", None)
 
-    @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: GrantsShape})
+    @extend_schema(parameters=[*PRINCIPAL_PARAMETERS, *PAGE_PARAMETERS], responses={200: GrantsShape})
     def get(self, _request: Request, **parts: str) -> Response:
         """List the direct grants on the object, by principal and privilege.
 
@@ -103,12 +123,12 @@ class ObjectGrants(ManagementView):
         own = asked is not None and asked.user == self.context.caller.id
         granted = (self.kind.seen if own else self.kind.read)(self.context, parts)
         wanted = _principal(asked) if asked else None
-        entries = [entry for entry in grants.on(granted) if wanted in {None, entry.principal}]
-        keyed = [(entry, f"{entry.principal} {entry.privilege}") for entry in entries]
-        following = [pair for pair in keyed if pair[1] > (page.after or "")]
-        shown, last = page.cut(following[: page.limit])
-        body = {"grants": [_plain(entry) for entry in shown], "next_page_token": token_of(last)}
-        return Response(GrantsShape.of(body))
+        keyed = [
+            (entry, f"{entry.principal} {entry.privilege}")
+            for entry in grants.on(granted)
+            if wanted in {None, entry.principal}
+        ]
+        return Response(GrantsShape.of(_paged(page, keyed)))
 
     @extend_schema(request=GrantsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
@@ -129,11 +149,18 @@ class ObjectGrantablePrivileges(ManagementView):
 
     kind = cast("Grantable", None)
 
-    @extend_schema(responses={200: GrantablePrivilegesShape})
+    @extend_schema(parameters=SOMEBODY, responses={200: GrantablePrivilegesShape})
     def get(self, _request: Request, **parts: str) -> Response:
-        """List the privileges that exist on the object, and whether the caller may grant them."""
-        found = grants.grantable(self.kind.seen(self.context, parts))
-        privileges = [{"privilege": each.value, "allowed": allowed} for each, allowed in found.items()]
+        """List the privileges that exist on the object, and whether the caller may grant them.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
+        kind, identity = self.kind.type, identities.of_query(self.call.query)
+        held = others.held_on(self.kind.seen(self.context, parts), identity)
+        privileges = [
+            {"privilege": _described(each, kind), "allowed": allowed}
+            for each, allowed in grants.grantable(kind, held).items()
+        ]
         return Response(GrantablePrivilegesShape.of({"privileges": privileges}))
 
 
@@ -141,36 +168,27 @@ class Vocabulary(ManagementView):
     @extend_schema(responses={200: PrivilegesShape})
     def get(self, _request: Request) -> Response:
         """List and describe all privileges of every type of object."""
-        body = [
-            {
-                "name": privilege.value,
-                "display_name": privilege.value.replace("_", " ").capitalize(),
-                "description": DESCRIPTIONS[privilege].text,
-                "category": DESCRIPTIONS[privilege].category,
-                "resource_type": kind.value,
-            }
-            for kind, grantable in GRANTABLE.items()
-            for privilege in sorted(grantable)
-        ]
+        body = [_described(each, kind) for kind, grantable in GRANTABLE.items() for each in sorted(grantable)]
         return Response(PrivilegesShape.of({"privileges": body}))
 
 
 class HeldGrants(ManagementView):
-    @extend_schema(parameters=PRINCIPAL_PARAMETERS, responses={200: HeldGrantsShape})
+    @extend_schema(parameters=[*PRINCIPAL_PARAMETERS, *PAGE_PARAMETERS], responses={200: HeldGrantsShape})
     def get(self, _request: Request) -> Response:
         """List the direct grants of a principal in the project.
 
         Without `principalUser` and `principalRole` the principal is the caller.
         """
         asked = identities.of_query(self.call.query) or NamedPrincipal(user=self.context.caller.id)
+        page = self.page
         own = asked.user == self.context.caller.id
         action = ProjectAction.GET_METADATA if own else ProjectAction.READ_GRANTS
         granted = access.project(self.context, self.project_id, action)
-        body = [
-            {"resource_type": ref.type.value, "resource_id": ref.id, "privilege": privilege.value}
-            for ref, privilege in grants.of(granted, _principal(asked))
+        keyed = [
+            (entry, f"{entry.ref.type.value} {entry.ref.id} {entry.privilege}")
+            for entry in grants.of(granted, _principal(asked))
         ]
-        return Response(HeldGrantsShape.of({"grants": body}))
+        return Response(HeldGrantsShape.of(_paged(page, keyed)))
 
 
 def note_foreign_roles(granted: Granted[object], entries: Iterable[GrantEntry]) -> None:
@@ -186,8 +204,36 @@ def plain_principal(principal: PrincipalId) -> dict[str, str]:
     return {"user": principal}
 
 
-def _plain(entry: GrantEntry) -> dict[str, Any]:
-    return {"privilege": entry.privilege.value, "principal": plain_principal(entry.principal)}
+def _paged(page: Page, keyed: list[tuple[Given, str]]) -> dict[str, Any]:
+    following = sorted((pair for pair in keyed if pair[1] > (page.after or "")), key=itemgetter(1))
+    shown, last = page.cut(following[: page.limit])
+    return {"grants": [_plain(entry) for entry in shown], "next_page_token": token_of(last)}
+
+
+def _plain(entry: Given) -> dict[str, Any]:
+    kind = entry.ref.type
+    resource = {"type": kind.value} if kind is ObjectType.SERVER else {"type": kind.value, f"{kind}_id": entry.ref.id}
+    if kind in _IN_WAREHOUSE:
+        resource["warehouse_id"] = entry.above[1]  # after the project
+    return {
+        "resource": resource,
+        "resource_type": kind.value,
+        "resource_id": entry.ref.id,
+        "privilege": entry.privilege.value,
+        "principal": plain_principal(entry.principal),
+        "recognized": entry.privilege in GRANTABLE[kind],
+        "created_at": entry.at,
+    }
+
+
+def _described(privilege: Privilege, kind: ObjectType) -> dict[str, str]:
+    return {
+        "name": privilege.value,
+        "display_name": privilege.value.replace("_", " ").capitalize(),
+        "description": DESCRIPTIONS[privilege].text,
+        "category": DESCRIPTIONS[privilege].category,
+        "resource_type": kind.value,
+    }
 
 
 def _entries(body: GrantsBody, side: str, kind: ObjectType) -> list[GrantEntry]:

@@ -1,21 +1,24 @@
 """The older permissions API: grants in the form of assignments, and managed access (`/permissions/…`)."""
 
+from collections.abc import Collection
 from typing import Any, cast
 
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lakewarden.authz.actions import ObjectType, RoleAction
-from lakewarden.authz.model import GRANTABLE, may_grant
+from lakewarden.authz.ledger.grants import Given
+from lakewarden.authz.model import GRANTABLE, Privilege
 from lakewarden.context import PrincipalId
+from lakewarden.errors import BadRequest
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
-from management.grantable import GRANTABLES, NAMESPACE_BY_ID, ROLE, Grantable
+from management.grantable import GRANTABLES, NAMESPACE_BY_ID, PROJECT_BY_ID, Grantable
 from management.grants import named_principal, named_privilege, note_foreign_roles, plain_principal
-from permissions import grants, privileges, role_assignments
+from permissions import grants, role_assignments
 from permissions.grants import GrantEntry
 from permissions.role_assignments import Difference
 from tenants import access
@@ -43,10 +46,12 @@ class AssignmentShape(Shape):
 
 class AssignmentsShape(Shape):
     assignments = AssignmentShape(many=True)
+    project_id = serializers.CharField(required=False, help_text="Only of assignments on a project.")
 
 
-class AccessShape(Shape):
-    allowed_actions = serializers.ListField(child=serializers.CharField())
+_RELATIONS = OpenApiParameter(
+    "relations", str, many=True, description="Only assignments of these types; may be repeated."
+)
 
 
 class ManagedAccessBody(Body):
@@ -63,41 +68,47 @@ class Assignments(ManagementView):
 
     kind = cast("Grantable", None)
 
-    @extend_schema(responses={200: AssignmentsShape})
-    def get(self, _request: Request, **parts: str) -> Response:
-        """List the direct assignments on the object, by principal and type."""
+    @extend_schema(responses={200: AssignmentsShape}, parameters=[_RELATIONS])
+    def get(self, request: Request, **parts: str) -> Response:
+        """List the direct assignments on the object: first the owners, then the others by principal and type."""
+        wanted = _relations(request, known=GRANTABLE[self.kind.type])
         granted = self.kind.read(self.context, parts)
-        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted))}))
+        project = {"project_id": granted.ref.id} if self.kind.type is ObjectType.PROJECT else {}
+        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted), wanted), **project}))
 
     @extend_schema(request=AssignmentsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
         """Add and remove assignments on the object, at most 100 in one request.
 
-        Either all changes are made or none; repeating the request changes nothing.
+        Either all changes are made or none. The response is 409 for an assignment to add that exists, and 404 for one
+        to remove that does not; `…/grants` accepts both.
         """
         writes, deletes = _sides(self.body(AssignmentsBody))
         granted = self.kind.seen(self.context, parts)
         added = _entries(writes, self.kind.type, "writes")
         note_foreign_roles(granted, added)
-        grants.apply(granted, writes=added, deletes=_entries(deletes, self.kind.type, "deletes"))
+        grants.apply(granted, writes=added, deletes=_entries(deletes, self.kind.type, "deletes"), must_change=True)
         return Response(status=204)
 
 
 class RoleAssignments(ManagementView):
     """A role's owners and, as the type `assignee`, its members."""
 
-    @extend_schema(responses={200: AssignmentsShape})
-    def get(self, _request: Request, role_id: str) -> Response:
-        """List the owners and direct members of the role, by type."""
+    @extend_schema(responses={200: AssignmentsShape}, parameters=[_RELATIONS])
+    def get(self, request: Request, role_id: str) -> Response:
+        """List the owners and then the direct members of the role."""
+        wanted = _relations(request, known=(*GRANTABLE[ObjectType.ROLE], ASSIGNEE))
         granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
         members = [{"type": ASSIGNEE, **plain_principal(each)} for each in role_members.everybody_in(granted)]
-        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted)) + members}))
+        shown = members if ASSIGNEE in wanted else []
+        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted), wanted) + shown}))
 
     @extend_schema(request=AssignmentsBody, responses={204: None})
     def post(self, _request: Request, role_id: str) -> Response:
         """Add and remove owners and members of the role, at most 100 in one request.
 
-        Either all changes are made or none; repeating the request changes nothing.
+        Either all changes are made or none. The response is 409 for an assignment to add that exists, and 404 for one
+        to remove that does not; `/role/{role_id}/members` accepts both.
         """
         writes, deletes = _sides(self.body(AssignmentsBody))
         granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
@@ -108,8 +119,23 @@ class RoleAssignments(ManagementView):
         return Response(status=204)
 
 
-def _assignments(entries: list[GrantEntry]) -> list[dict[str, str]]:
-    return [{"type": entry.privilege.value, **plain_principal(entry.principal)} for entry in entries]
+def _relations(request: Request, *, known: Collection[str]) -> frozenset[str]:
+    """The types of assignments to list; raises BadRequest for an unknown one."""
+    wanted = frozenset(request.query_params.getlist("relations"))
+    if unknown := wanted.difference(known):
+        raise BadRequest(
+            f"Invalid query parameter relations={min(unknown)[:80]!r}: one of {', '.join(sorted(known))} is expected"
+        )
+    return wanted or frozenset(known)
+
+
+def _assignments(entries: list[Given], wanted: frozenset[str]) -> list[dict[str, str]]:
+    owners_first = sorted(entries, key=lambda entry: entry.privilege is not Privilege.OWNERSHIP)
+    return [
+        {"type": entry.privilege.value, **plain_principal(entry.principal)}
+        for entry in owners_first
+        if entry.privilege in wanted
+    ]
 
 
 def _sides(body: AssignmentsBody) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
@@ -131,30 +157,6 @@ def _entries(assignments: list[dict[str, str]], kind: ObjectType, side: str) -> 
 
 def _principal(assignment: dict[str, str], side: str) -> PrincipalId:
     return named_principal({name: value for name, value in assignment.items() if name != "type"}, where=side)
-
-
-class Access(ManagementView):
-    kind = cast("Grantable", None)
-
-    @extend_schema(responses={200: AccessShape})
-    def get(self, _request: Request, **parts: str) -> Response:
-        """List the names of the actions that the caller may perform on the object."""
-        granted = self.kind.seen(self.context, parts)
-        return Response(
-            AccessShape.of({"allowed_actions": privileges.allowed_actions(self.kind.type, granted.privileges)})
-        )
-
-
-class AuthorizerActions(ManagementView):
-    kind = cast("Grantable", None)
-
-    @extend_schema(responses={200: AccessShape})
-    def get(self, _request: Request, **parts: str) -> Response:
-        """List the privileges that the caller may grant on the object, and whether they may read its grants."""
-        granted = self.kind.seen(self.context, parts)
-        kind = self.kind.type
-        may = [f"grant_{each}" for each in GRANTABLE[kind] if may_grant(each, granted.privileges, on=kind)]
-        return Response(AccessShape.of({"allowed_actions": sorted(may)}))
 
 
 class ManagedAccess(ManagementView):
@@ -182,17 +184,12 @@ class SetManagedAccess(ManagementView):
         return Response(status=200)
 
 
-_ON_OBJECTS = (*GRANTABLES, NAMESPACE_BY_ID)
+_ON_OBJECTS = (*GRANTABLES, NAMESPACE_BY_ID, PROJECT_BY_ID)
 _MANAGED = {ObjectType.WAREHOUSE, ObjectType.NAMESPACE}
 
 routes = [
     path("permissions/role/<str:role_id>/assignments", RoleAssignments.as_view()),
     *(path(f"permissions/{kind.path}/assignments", Assignments.as_view(kind=kind)) for kind in _ON_OBJECTS),
-    *(
-        path(f"permissions/{kind.path}/{name}", view.as_view(kind=kind))
-        for kind in (*_ON_OBJECTS, ROLE)
-        for name, view in (("access", Access), ("authorizer-actions", AuthorizerActions))
-    ),
     *(
         route
         for kind in _ON_OBJECTS

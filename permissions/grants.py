@@ -10,6 +10,7 @@ from lakewarden import quotas
 from lakewarden.authz.actions import ObjectType
 from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.ledger.grants import Given
 from lakewarden.authz.ledger.models import Grant
 from lakewarden.authz.model import GRANTABLE, Privilege, may_grant
 from lakewarden.context import ROLE_PREFIX, PrincipalId
@@ -33,35 +34,52 @@ _PLACES = {
 """Queries that return the namespaces above an object and lock its row."""
 
 
+class AssignmentExists(Conflict):
+    """An assignment to add is there already. The type is that of the API that the older routes are compatible with."""
+
+    wire_type = "TupleAlreadyExistsError"
+
+
+class AssignmentMissing(NotFound):
+    """An assignment to remove is not there; see `AssignmentExists`."""
+
+    wire_type = "TupleNotFoundError"
+
+
 @dataclass(frozen=True, slots=True)
 class GrantEntry:
     principal: PrincipalId
     privilege: Privilege
 
 
-def on(granted: Granted[object]) -> list[GrantEntry]:
+def on(granted: Granted[object]) -> list[Given]:
     """All direct grants on the object, sorted by principal and privilege."""
-    return [GrantEntry(*pair) for pair in ledger.on(granted.ref)]
+    return ledger.given_on(granted.ref)
 
 
-def grantable(granted: Granted[object]) -> dict[Privilege, bool]:
-    """Every privilege that can be granted on the object, and whether the caller may grant it."""
-    kind = granted.ref.type
-    return {each: may_grant(each, granted.privileges, on=kind) for each in sorted(GRANTABLE[kind])}
+def grantable(kind: ObjectType, held: frozenset[Privilege]) -> dict[Privilege, bool]:
+    """Every privilege that can be granted on such an object, and whether the privileges `held` allow granting it."""
+    return {each: may_grant(each, held, on=kind) for each in sorted(GRANTABLE[kind])}
 
 
-def of(granted: Granted[Project], principal: PrincipalId) -> list[tuple[ObjectRef, Privilege]]:
+def of(granted: Granted[Project], principal: PrincipalId) -> list[Given]:
     """All direct grants to a principal in the project, sorted by object and privilege."""
-    return ledger.of(principal, project_id=granted.target.id)
+    return ledger.given_to(principal, project_id=granted.target.id)
 
 
-def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Sequence[GrantEntry]) -> None:
-    """Add and remove grants on the object, all or none. Idempotent.
+def apply(
+    granted: Granted[object],
+    *,
+    writes: Sequence[GrantEntry],
+    deletes: Sequence[GrantEntry],
+    must_change: bool = False,
+) -> None:
+    """Add and remove grants on the object, all or none. Idempotent, unless each entry `must_change` something.
 
     Raises BadRequest for more than 100 entries, a privilege that cannot be granted on this type of object, an entry
     that is both added and removed, or a deleted user; Forbidden for a privilege that the caller may not grant;
     NoSuchUser and NoSuchRole for unknown receivers and for roles of another project; LastAdministrator if the server
-    would lose its last administrator.
+    would lose its last administrator; with `must_change` AssignmentExists and AssignmentMissing.
     """
     ref, context = granted.ref, granted.context
     _check(writes, deletes, ref.type)
@@ -71,6 +89,9 @@ def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Se
     project_id = granted.chain[1].id if len(granted.chain) > 1 else None
     with changing():
         _hold_all(granted.chain, writes, deletes)
+        if must_change:
+            there = {GrantEntry(*pair) for pair in ledger.on(ref)}
+            ensure_changes(there, writes=writes, deletes=deletes, of=f"{ref.type.value} {ref.id}")
         if writes:
             rows = Grant.objects.filter(object_type=ref.type.value, object_id=ref.id)
             within = f"{ref.type.value}:{ref.id}"
@@ -86,6 +107,18 @@ def apply(granted: Granted[object], *, writes: Sequence[GrantEntry], deletes: Se
         data = {"writes": _plain(writes), "deletes": _plain(deletes)}
         object_id = project_id if ref.type is ObjectType.PROJECT else ref.id
         record(Change("updateGrants", ref.type.value, str(object_id), project_id, data), context)
+
+
+def ensure_changes(there: Collection[object], *, writes: Sequence[object], deletes: Sequence[object], of: str) -> None:
+    """Raises AssignmentExists for a write that is there already, AssignmentMissing for a delete that is not."""
+    if present := [each for each in writes if each in there]:
+        raise AssignmentExists(f"{_shown(present[0])} is assigned on the {of} already")
+    if absent := [each for each in deletes if each not in there]:
+        raise AssignmentMissing(f"{_shown(absent[0])} is not assigned on the {of}")
+
+
+def _shown(entry: object) -> str:
+    return f"{entry.privilege} of {entry.principal}" if isinstance(entry, GrantEntry) else f"assignee {entry}"
 
 
 def managed_access(granted: Granted[object]) -> tuple[bool, bool]:

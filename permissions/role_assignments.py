@@ -24,8 +24,8 @@ class Difference:
 def apply(granted: Granted[Role], *, writes: Difference, deletes: Difference) -> None:
     """Add and remove owners and members, all or none.
 
-    The caller must be authorized to manage the role's assignments. Raises what `grants.apply`, `role_members.add` and
-    `role_members.remove` raise.
+    The caller must be authorized to manage the role's assignments. Raises what `grants.apply` (with
+    `must_change`), `role_members.add` and `role_members.remove` raise.
     """
     with changing():
         # everything that the calls below lock, first: `grants.apply` locks the project's row, which comes last in the
@@ -34,8 +34,10 @@ def apply(granted: Granted[Role], *, writes: Difference, deletes: Difference) ->
         locked(granted.target)
         owners = [entry.principal for entry in (*writes.owners, *deletes.owners)]
         user_removal.hold([*owners, *writes.members, *deletes.members])
+        there = frozenset(role_members.everybody_in(granted))
+        grants.ensure_changes(there, writes=writes.members, deletes=deletes.members, of=f"role {granted.target.id}")
         if writes.owners or deletes.owners:
-            grants.apply(granted, writes=writes.owners, deletes=deletes.owners)
+            grants.apply(granted, writes=writes.owners, deletes=deletes.owners, must_change=True)
         if writes.members:
             role_members.add(granted, writes.members)
         for member in deletes.members:

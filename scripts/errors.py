@@ -45,7 +45,7 @@ _ABOUT = {
     ),
     "IllegalArgumentException": ("an argument breaks a rule of the Iceberg format", "change the request"),
     "ValidationException": ("the request contradicts itself or the stored state", "change the request"),
-    "ServerAlreadyBootstrappedException": ("the server has an administrator already", "nothing, or ask them"),
+    "CatalogAlreadyBootstrapped": ("the server has an administrator already", "nothing, or ask them"),
     "NotAuthorizedException": (
         "there is no token, or it is not valid or has expired",
         "get a new token from the identity provider",
@@ -64,6 +64,10 @@ _ABOUT = {
     "NoSuchUserException": ("the user is not known, or the caller may not see them", _LOOK),
     "NoSuchRoleException": ("the role does not exist, or the caller may not see it", _LOOK),
     "NoSuchTaskException": ("the task does not exist, or the caller may not see it", _LOOK),
+    "TupleNotFoundError": (
+        "the assignment to remove is not there",
+        "nothing, or use `…/grants`, which accepts it",
+    ),
     "MethodNotAllowedException": ("the path exists, but not with this method", "use another method"),
     "UnsupportedOperationException": (
         "the API names the operation, but not this server",
@@ -71,6 +75,10 @@ _ABOUT = {
     ),
     "RequestTimeoutException": ("the request did not arrive in time", "send it again, and faster"),
     "ConflictException": ("the request contradicts the present state", _RELOAD),
+    "TupleAlreadyExistsError": (
+        "the assignment to add is there already",
+        "nothing, or use `…/grants`, which accepts it",
+    ),
     "AlreadyExistsException": ("the name, id or location is taken", "choose another one"),
     "NamespaceNotEmptyException": (
         "the namespace still holds something",

@@ -128,16 +128,27 @@ def principal_of_caller(context: RequestContext, project_id: str | None) -> Prin
     role = Role.objects.filter(id=caller.assumed_role).first()
     if role is None:
         raise unknown
-    direct = [caller.id, *token_roles(context, role.project_id)]
-    owners = {principal for principal, _ in grants.on(role_chain(role)[-1])}
-    may = {*direct, *members.all_above(direct)}
-    if role.principal not in may and owners.isdisjoint(may):
+    own = Principal(caller.id, token_roles(context, role.project_id))
+    if not may_assume(own, role):
         refused = Forbidden(f"Not allowed: you are not in the role {caller.assumed_role} of x-assume-role")
         context.trail.refused = Refused("assume", "role", caller.assumed_role, role.project_id, refused.message)
         # a role of a project that the caller does not see is answered like one that does not exist
-        raise refused if role.project_id in grants.projects_of(direct) else unknown
+        raise refused if role.project_id in grants.projects_of([own.id, *own.roles]) else unknown
     # the role's grants are all in its own project, so in another project it holds nothing
     return Principal(role.principal)
+
+
+def may_assume(principal: Principal, role: Role) -> bool:
+    """Whether the principal may act as the role (`x-assume-role`): as a member, also through other roles, or owner."""
+    direct = [principal.id, *principal.roles]
+    owners = {owner for owner, _ in grants.on(role_chain(role)[-1])}
+    may = {*direct, *members.all_above(direct)}
+    return role.principal in may or not owners.isdisjoint(may)
+
+
+def known_server(context: RequestContext) -> Granted[Server]:
+    """The server, without any right: everybody knows that it exists, and may ask what they may do on it."""
+    return Granted(Server.this(), context, privileges(context, chain=[SERVER], project=None), (SERVER,))
 
 
 def granted(

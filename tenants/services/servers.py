@@ -20,9 +20,9 @@ DEFAULT_PROJECT_NAME = "Default Project"
 
 
 class AlreadyBootstrapped(BadRequest):
-    """The server has an administrator. The status is 400, as in the API that this one is compatible with."""
+    """The server has an administrator. Status and type are those of the API that this one is compatible with."""
 
-    wire_type = "ServerAlreadyBootstrappedException"
+    wire_type = "CatalogAlreadyBootstrapped"
 
 
 def this() -> Server:

@@ -326,7 +326,7 @@ _MANAGEMENT: dict[str, list[Case]] = {
     **{f"GET {place}/grants": [Case()] for place in list(_PLACES.values())[1:]},
     **{f"POST {place}/grants": [Case(_GRANT)] for place in _IN.values()},
     **{f"GET {place}/grants/grantable-privileges": [Case()] for place in list(_PLACES.values())[1:]},
-    f"GET {_PLACES['server']}/grants/grantable-privileges": [OPERATORS],
+    f"GET {_PLACES['server']}/grants/grantable-privileges": [OPEN],
     f"GET {_M}/server/grants": [OPERATORS],
     f"POST {_M}/server/grants": [
         Case({"writes": [{"privilege": "operator", "principal": {"user": "{user}"}}]}, owner=403)
@@ -362,19 +362,22 @@ def _explanations() -> dict[str, list[Case]]:
 
 def _permissions() -> dict[str, list[Case]]:
     """The older form of grants."""
-    by_id = f"{_M}/permissions/namespace/{{namespace_id}}"
+    by_id, project = f"{_M}/permissions/namespace/{{namespace_id}}", f"{_M}/permissions/project/{{project_id}}"
     places = [place.replace(_M, f"{_M}/permissions", 1) for place in _PLACES.values() if place != _PLACES["server"]]
-    places += [f"{_M}/permissions/role/{{role_id}}", by_id]
+    places += [f"{_M}/permissions/role/{{role_id}}", by_id, project]
     told: dict[str, list[Case]] = {}
     for place in places:
         kind = "ownership" if place.endswith("{role_id}") else "describe"
-        write = {"writes": [{"type": kind, "user": "oidc~nobody"}]}
+        # what is there already is refused, and two paths lead to the same object
+        write = {"writes": [{"type": kind, "user": "{user}" if place in {by_id, project} else "oidc~nobody"}]}
         told |= {
             f"GET {place}/assignments": [Case()],
             f"POST {place}/assignments": [Case(write)],
             f"GET {place}/access": [Case()],
             f"GET {place}/authorizer-actions": [Case()],
         }
+        if place == project:
+            told.pop(f"GET {place}/authorizer-actions")
         if place == by_id or place.endswith(("{warehouse_id}", "/namespace/{namespace_id}")):
             told[f"GET {place}"] = [Case()]
             told[f"POST {place}/managed-access"] = [Case({"managed-access": True})]
@@ -386,7 +389,7 @@ def _permissions() -> dict[str, list[Case]]:
     )
     return told | {
         f"GET {server}/assignments": [OPERATORS],
-        f"POST {server}/assignments": [Case({"writes": [{"type": "operator", "user": "{user}"}]}, owner=403)],
+        f"POST {server}/assignments": [Case({"writes": [{"type": "admin", "user": "{user}"}]}, owner=403)],
         f"GET {server}/access": [OPEN],
         f"GET {server}/authorizer-actions": [OPEN],
     }

@@ -100,6 +100,9 @@ OPEN = (
     "GET /grants/grantable-privileges",
     "GET /server/actions",
     "GET /server/explanation",
+    "GET /server/grants/grantable-privileges",
+    "GET /permissions/server/access",
+    "GET /permissions/server/authorizer-actions",
     "POST /action/batch-check",
     "POST /permissions/check",
 )
@@ -119,7 +122,7 @@ _S, _P, _R, _W, _N, _T, _V = (
 _ROLE = "/role/{role_id}"
 _WAREHOUSE = "/warehouse/{warehouse_id}"
 _NAMESPACE, _TABLE, _VIEW = (f"{_WAREHOUSE}/{kind}/{{{kind}_id}}" for kind in ("namespace", "table", "view"))
-_BY_ID = "/namespace/{namespace_id}"
+_BY_ID = {T.NAMESPACE: ["/namespace/{namespace_id}"], T.PROJECT: ["/project/{project_id}"]}
 
 ACTIONS: dict[str, Action] = {
     "GET /user": _S.LIST_USERS,
@@ -228,13 +231,14 @@ def _of_grants() -> Iterator[tuple[str, Rule]]:
             f"GET {place}/who-may": may(read),
         }
         for route, need in on_grants.items():
-            if route.removeprefix(f"{M} ") not in OPEN:
+            if route not in OPEN:
                 yield route, Rule(kind, (need,))
-        for older in (f"/permissions{place}", *([f"/permissions{_BY_ID}"] if kind is T.NAMESPACE else [])):
+        for older in (f"/permissions{place}", *(f"/permissions{path}" for path in _BY_ID.get(kind, ()))):
             yield f"GET {older}/assignments", Rule(kind, (may(read),))
             yield f"POST {older}/assignments", Rule(kind, (granting(kind, passed),))
-            yield f"GET {older}/access", Rule(kind, (may(seen),))
-            yield f"GET {older}/authorizer-actions", Rule(kind, (may(seen),))
+            for name in ("access", *(["authorizer-actions"] if "{project_id}" not in older else [])):
+                if f"GET {older}/{name}" not in OPEN:
+                    yield f"GET {older}/{name}", Rule(kind, (may(seen),))
             if kind in {T.WAREHOUSE, T.NAMESPACE}:
                 yield f"GET {older}", Rule(kind, (may(seen),))
                 yield f"POST {older}/managed-access", Rule(kind, (may(read),))

@@ -23,7 +23,6 @@ def test_what_is_not_held_is_not_granted(town: Town) -> None:
         older = town.place("shared").replace(M, f"{M}/permissions")
         answer = call(f"{older}/assignments", {"writes": [{"type": "ownership", "user": EVE}]})
         assert answer.error() == FORBIDDEN
-    with town.refusing("read_grants"):
         assert call(f"{M}/server/grants", on("operator", EVE)).error() == FORBIDDEN
     with town.refusing("get_metadata"):
         assert call(f"{town.place('closed')}/grants", on("select", EVE)).status == 404

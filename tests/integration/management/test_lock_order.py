@@ -106,7 +106,7 @@ def test_owners_and_members_in_one_request(
     admin: AsgiClient, other: psycopg.Connection[Any], alice: str, role_id: str
 ) -> None:
     other.execute(USER, [alice])
-    body = {"writes": [{"type": "ownership", "user": "oidc~admin"}], "deletes": [{"type": "assignee", "user": alice}]}
+    body = {"writes": [{"type": "ownership", "user": alice}], "deletes": [{"type": "assignee", "user": alice}]}
     path = f"/permissions/role/{role_id}/assignments"
     assert call_while_held(other, admin, "POST", path, body).status == 204
 

@@ -53,7 +53,7 @@ def test_bootstrap_describes_the_administrator_even_when_he_was_known(client: As
 def test_second_bootstrap_is_refused_for_everybody(admin: AsgiClient, stranger: AsgiClient) -> None:
     for caller in (admin, stranger):
         answer = caller.post("/management/v1/bootstrap", {"accept-terms-of-use": True})
-        assert answer.error() == (400, "ServerAlreadyBootstrappedException")
+        assert answer.error() == (400, "CatalogAlreadyBootstrapped")
     assert stranger.post("/management/v1/project", {"project-name": "mine"}).status == 403
 
 

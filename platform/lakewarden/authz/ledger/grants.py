@@ -5,6 +5,8 @@ Only the creator's grant on a new object does not: no decision about that object
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
@@ -16,21 +18,42 @@ from lakewarden.context import Caller, PrincipalId
 from lakewarden.prepared_statements import execute, fetch
 
 
-def on(ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A direct grant as it is listed; `above` are the ids of the objects above `ref`, the project first."""
+
+    principal: PrincipalId
+    privilege: Privilege
+    ref: ObjectRef
+    above: tuple[str, ...]
+    at: datetime
+
+
+def given_on(ref: ObjectRef) -> list[Given]:
     """All grants on this object (not those above it), sorted by principal and privilege."""
     rows = Grant.objects.filter(object_type=ref.type.value, object_id=ref.id).exclude(principal_id=EVERYBODY)
-    return [
-        (PrincipalId(row.principal_id), Privilege(row.privilege)) for row in rows.order_by("principal_id", "privilege")
-    ]
+    return [_given(row) for row in rows.order_by("principal_id", "privilege")]
 
 
-def of(principal: PrincipalId, *, project_id: str) -> list[tuple[ObjectRef, Privilege]]:
+def given_to(principal: PrincipalId, *, project_id: str) -> list[Given]:
     """All direct grants to a principal in a project, sorted by object and privilege."""
     rows = Grant.objects.filter(principal_id=principal, project_id=project_id)
-    return [
-        (ObjectRef(ObjectType(row.object_type), row.object_id), Privilege(row.privilege))
-        for row in rows.order_by("object_type", "object_id", "privilege")
-    ]
+    return [_given(row) for row in rows.order_by("object_type", "object_id", "privilege")]
+
+
+def _given(row: Grant) -> Given:
+    return Given(
+        PrincipalId(row.principal_id),
+        Privilege(row.privilege),
+        ObjectRef(ObjectType(row.object_type), row.object_id),
+        tuple(row.ancestors),
+        row.created_at,
+    )
+
+
+def on(ref: ObjectRef) -> list[tuple[PrincipalId, Privilege]]:
+    """Principal and privilege of `given_on`."""
+    return [(each.principal, each.privilege) for each in given_on(ref)]
 
 
 def give(
