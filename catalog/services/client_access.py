@@ -1,4 +1,4 @@
-"""What a load answers besides the metadata: how its caller reaches the files, as far as they may read or write them."""
+"""What a load returns besides the metadata: settings with which the caller reaches the files they may use."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,11 +14,11 @@ from lakewarden.storage.interface import AccessLevel, StorageError
 from tenants.models import Warehouse
 
 NO_CONFIG: Final = b',"config":{}}'
-"""Of views, which have no files that engines read, and of storage that engines reach without being told how."""
+"""For views, which have no files that engines read, and for storage that engines reach without further settings."""
 
 
 def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str) -> bytes:
-    """What follows the metadata of the table at `location`, for a caller with these privileges on it.
+    """The part of the answer after the metadata of the table at `location`, for a caller with these privileges on it.
 
     Raises Unavailable when the storage cannot say.
     """
@@ -32,7 +32,7 @@ def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str)
 
 
 def suffix_for_all(tabular: Tabular) -> bytes | None:
-    """What `answer_suffix` is for every caller; None: it depends on who asks."""
+    """The result of `answer_suffix` if it is the same for every caller; None if it depends on the caller."""
     is_view = tabular.kind == Tabular.Kind.VIEW
     return NO_CONFIG if is_view or not tabular.namespace.warehouse.profile.CLIENTS_NEED_CONFIG else None
 

@@ -1,4 +1,4 @@
-"""How much one commit may ask for."""
+"""How many requirements, updates and tables one commit may contain."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from lakewarden.errors import BadRequest
 
 
 def check_commit(requirements: Sequence[object], updates: Sequence[object]) -> None:
-    """Raises BadRequest when there are more than `catalog.max_updates_per_commit` of one of them."""
+    """Raises BadRequest when there are more than `catalog.max_updates_per_commit` requirements or updates."""
     most = config.current().catalog.max_updates_per_commit
     for name, given in (("requirements", requirements), ("updates", updates)):
         if len(given) > most:
@@ -20,7 +20,7 @@ def check_commit(requirements: Sequence[object], updates: Sequence[object]) -> N
 
 
 def size(requirements: Sequence[msgspec.Raw], updates: Sequence[msgspec.Raw]) -> int:
-    """How many bytes of JSON a commit asks for."""
+    """The size of a commit's requirements and updates, in bytes of JSON."""
     return sum(memoryview(each).nbytes for each in (*requirements, *updates))
 
 

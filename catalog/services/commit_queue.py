@@ -1,9 +1,10 @@
-"""Lets this process commit to each table one at a time, so that its commits do not race and write files for nothing.
+"""Lets this process commit to each table one at a time, so that its commits do not race and write files in vain.
 
-This is about commits that go the ordinary way; most are taken together by `catalog.services.commit_writer`.
+This applies to commits on the ordinary path; `catalog.services.commit_writer` carries out most commits in groups.
 
 Other processes are not coordinated here: the compare-and-swap in the database decides. When the current commit makes no
-progress (another session holds the row), at most half of the server's threads wait behind it, and the rest stay free.
+progress (another session has locked the row), at most half of the server's threads wait behind it, and the rest stay
+free.
 """
 
 import time
@@ -32,7 +33,7 @@ class CommitQueue:
 
     @contextmanager
     def of(self, identifier: UUID) -> Iterator[None]:
-        """Wait for the others of the same object; Unavailable when they take as long as a lock may."""
+        """Wait for earlier commits to the same object. Raises Unavailable after the lock time-out."""
         with self._guard:
             turn = self._turns.setdefault(identifier, _Turn())
             turn.users += 1

@@ -1,4 +1,4 @@
-"""The properties of a table that say where engines write its files: in its own location."""
+"""Checks the properties of a table that say where engines write its files: they must be inside its own location."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ _PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.
 
 
 def check(warehouse: Warehouse, location: str, properties: Mapping[str, str], *, before: Mapping[str, str]) -> None:
-    """Raises InvalidArgument for a path outside of `location` that is new: what a registered table brings stays."""
+    """Raises InvalidArgument for a new path outside of `location`; a registered table keeps the paths that it has."""
     for name in _PATHS:
         path = properties.get(name)
         if path and path != before.get(name) and not lies_in(warehouse, path, location):

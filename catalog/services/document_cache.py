@@ -1,4 +1,4 @@
-"""Documents that this process has read lately, for reads that learn from the row which version they need."""
+"""Documents that this process has read recently, for reads that know from the row which version they need."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -14,10 +14,10 @@ CAPACITY_BYTES = 64 * 1024 * 1024
 
 
 class Kept(NamedTuple):
-    """A document, and what an answer needs besides.
+    """A document, and what else an answer needs.
 
-    `is_missing` says whether the metadata file is gone (None: only the storage's server could), and may hang: never
-    call it on the event loop. `suffix` follows the document (None: it depends on who asks).
+    `is_missing` says whether the metadata file is missing (None if only a request to the storage can tell), and may
+    hang: never call it on the event loop. `suffix` follows the document (None if it depends on the caller).
     """
 
     version: int
@@ -35,13 +35,13 @@ class DocumentCache:
         self._lock = Lock()
 
     def find(self, identifier: UUID, version: int) -> Kept | None:
-        """What was kept of exactly this version."""
+        """The cached document of exactly this version."""
         with self._lock:
             kept = self._kept.get(identifier)
         return None if kept is None or kept[0] != version else kept
 
     def keep(self, identifier: UUID, kept: Kept) -> None:
-        """Only what has been committed: a version that was taken back would be given again to something else."""
+        """Only for committed versions: the number of one that was rolled back will be used again for another state."""
         if len(kept.document.content) <= self._largest:
             with self._lock:
                 self._kept[identifier] = kept

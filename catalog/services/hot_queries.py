@@ -1,14 +1,14 @@
 """The queries of the hot reads (`catalog.api.hot`): each returns the object's id, and the project's id and epoch.
 
-They run before the decision, so that their rows are narrow. Only a list brings its names along, for a caller who names
-the id and the epoch under which this process knows that they may read it: the query itself compares them.
+They run before the decision, so their rows are narrow. Only a list returns names, and only if the given id and epoch,
+for which this process has cached that the caller may read the list, are current: the query itself compares them.
 """
 
 from lakewarden.hot.coalescer import Coalescer
 from lakewarden.prepared_statements import unless_large
 from tenants.models.warehouse import WITH_PROJECT
 
-# an inactive warehouse is not found: Django's turn, which knows how to say it
+# an inactive warehouse is not found: Django handles the request and returns the error
 _OF = f"join {WITH_PROJECT} on w.id = n.warehouse_id and w.status = 'active'"
 
 # (warehouse id, namespace's path key, name key) → id, kind, version, project, epoch

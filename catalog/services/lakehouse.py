@@ -1,4 +1,4 @@
-"""What the `/lakehouse/v1` facade asks and `/catalog/v1` does not: the one warehouse, and namespaces of all levels."""
+"""Queries that only the `/lakehouse/v1` facade needs: its warehouse, and namespaces of all levels."""
 
 from uuid import UUID
 
@@ -16,9 +16,9 @@ DEFAULT_NAME = "default"
 
 
 def find_warehouse_id() -> UUID | None:
-    """The configured warehouse, else the default project's: the one named `default`, or its only one.
+    """The configured warehouse, or the default project's: the one named `default`, or its only one.
 
-    None when there is none, or a choice.
+    None if there is none, or several.
     """
     configured = config.current().lakehouse.warehouse
     project, _, name = (configured or DEFAULT_NAME).rpartition("/")

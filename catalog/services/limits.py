@@ -1,6 +1,7 @@
-"""How large what callers store may be: properties of namespaces, tables and views, and whole metadata documents.
+"""Size limits of what callers store: properties of namespaces, tables and views, and whole metadata documents.
 
-What is above a limit already (it was stored by an older release, or the limit was lowered) may still be made smaller.
+Something that already exceeds a limit (from an older release, or because the limit was lowered) may still be made
+smaller.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from catalog.services.pointer import NewMetadata, Stored
 
 WHILE_WORKED_ON = 8
-"""Bytes of memory for each of a document's that is loaded or changed: packed, opened, changed and packed once more."""
+"""Bytes of memory for each byte of a document that is loaded or changed: packed, unpacked, changed and packed again."""
 
 
 class _Properties(msgspec.Struct):
@@ -25,7 +26,7 @@ class _Properties(msgspec.Struct):
 
 
 def hold_document(identifier: UUID, length: int) -> None:
-    """Count a document of `length` bytes for this request; raises Unavailable when there is no room."""
+    """Reserve memory for a document of `length` bytes; raises Unavailable when there is not enough."""
     hold(identifier, WHILE_WORKED_ON * length)
 
 
@@ -57,7 +58,7 @@ def check_namespace(properties: Mapping[str, str], *, before: Mapping[str, str])
 
 
 def _excess(properties: Mapping[str, str], *, count: int, size: int, what: str) -> str | None:
-    """A sentence for the first limit that properties exceed."""
+    """The message for the first limit that properties exceed."""
     if len(properties) > count:
         return f"Too many properties: {len(properties)}, at most {count} are allowed (catalog.max_{what}properties)"
     settings, total = config.current().catalog, 0

@@ -1,7 +1,7 @@
-"""The one rule of places: a location belongs to one object for its whole life (ADR 0016).
+"""Enforces that a location belongs to one object for its whole life (ADR 0016).
 
-Whatever is to become the location of a table, a view or a namespace, by whatever route, is a `Claim`: looked at before
-anything is written (`check`), and taken in the transaction of the change (`take`).
+Every new location of a table, view or namespace, by whatever route, is a `Claim`: it is checked before anything is
+written (`check`), and taken in the transaction of the change (`take`).
 """
 
 import zlib
@@ -27,12 +27,12 @@ from tenants.models import Warehouse
 
 @dataclass(slots=True, kw_only=True)
 class Claim:
-    """`location` (in its normal form) shall be that of an object in the namespace whose `lineage` is given.
+    """`location` (in its normal form) is to become that of an object in the namespace whose `lineage` is given.
 
-    `by` is the caller, `uuid` that of the metadata, `existing` the object that lies elsewhere now (at `before`) or is
-    replaced. A generated place is directly in the namespace's own `folder`, and nobody can know it before. One that
-    `brings_files` may take what was released: as a new object of its own namespace, or from one (None: from the
-    warehouse itself) in which the caller `may_take_from`.
+    `by` is the caller, `uuid` that of the metadata, `existing` the object that moves (from `before`) or is replaced. A
+    generated location is directly in the namespace's own `folder`, and nobody can know it in advance. A claim that
+    `brings_files` may take released locations: those of the same namespace, or of another namespace (None: of the
+    warehouse itself) for which `may_take_from` allows it.
     """
 
     warehouse: Warehouse
@@ -47,19 +47,19 @@ class Claim:
     may_take_from: Callable[[UUID | None], bool] = lambda _: False
     _is_staged: bool = field(default=False, init=False)
     _allowed: set[UUID | None] = field(default_factory=set, init=False)
-    """Namespaces whose released places and folders may be taken."""
+    """Namespaces whose released locations and folders may be taken."""
     _handed_on: set[UUID | None] = field(default_factory=set, init=False)
-    """Those of `_allowed` whose released places the caller may hand on to whomever."""
+    """Those of `_allowed` on whose released locations the caller may also grant rights to others."""
     _empty: set[str] = field(default_factory=set, init=False)
-    """Released places in which no file is left."""
+    """Released locations that contain no file any more."""
     former_owners: frozenset[PrincipalId] | None = field(default=None, init=False)
-    """Once it is taken: who owns what came back, as the caller may not decide that; None: the caller."""
+    """After `take`: the owners of a registered object if the caller may not become its owner; None: the caller."""
 
     def check(self) -> None:
-        """Outside of a transaction, before anything is written: what takes time is found out here.
+        """Called outside of a transaction, before anything is written, because looking at the storage takes time.
 
-        Raises AlreadyExists for a place that is another's, InvalidArgument for one that is not empty, Unavailable
-        while files there are being removed, or when the storage cannot say.
+        Raises AlreadyExists for a location that belongs to another object, InvalidArgument for one that is not empty,
+        Unavailable while files there are being removed, or when the storage does not answer.
         """
         if self.folder is not None:
             self._check_folder(self.folder)
@@ -72,13 +72,13 @@ class Claim:
             self._ensure_empty(found)
 
     def take(self, identifier: UUID) -> None:
-        """In the transaction of the change: nobody else takes the place, or one around or in it, meanwhile.
+        """Called in the transaction of the change: until its end nobody else can take an overlapping location.
 
-        What was released there is `identifier`'s from now on. Raises as `check`, and CommitFailed when the staged
-        creation has lost its place meanwhile.
+        Released locations there belong to `identifier` from now on. Raises as `check`, and CommitFailed when the staged
+        creation has lost its reservation meanwhile.
         """
         if self.folder is not None:
-            return  # nobody else can know it, and the folder is free as long as the namespace is there
+            return  # nobody else can know it, and the folder is free as long as the namespace exists
         self.hold()
         waiting_purges.withdraw(self.location, reason=_TAKEN)
         found = self._found()
@@ -88,9 +88,9 @@ class Claim:
         self._take_over(found, identifier)
 
     def hold(self) -> None:
-        """Keep others from taking chosen places in the warehouse until the transaction ends.
+        """Prevent others from taking chosen locations in the warehouse until the transaction ends.
 
-        A staged one is reserved, meets nobody, and shares the lock.
+        A staged one is already reserved, cannot conflict with others, and shares the lock.
         """
         key = zlib.crc32(self.warehouse.id.bytes)
         fetch(_SHARED if self.is_shared else _EXCLUSIVE, [_LOCK, key - (1 << 31)])
@@ -104,9 +104,9 @@ class Claim:
         return self.lineage[-1]
 
     def _check_folder(self, folder: str) -> None:
-        """Look once whether the folder of the namespace lies in anybody's place; raises as `take`.
+        """Check once whether the folder of the namespace overlaps the location of an object; raises as `take`.
 
-        Once it is free it stays free: as long as the namespace is there, no claim around its folder is granted.
+        If it is free, it stays free: as long as the namespace exists, no claim around its folder is granted.
         """
         if self.namespace_id not in _FREE_FOLDERS:
             self._judge(self._found(), is_waiting_blocked=True)
@@ -116,19 +116,23 @@ class Claim:
         return occupied_locations.overlapping(self.warehouse.id, self.location, but=self.existing)
 
     def _ensure_empty(self, found: Sequence[OccupiedLocation]) -> None:
-        """Engines that replace a table write into its new place first: who may clear what is there may do that."""
+        """Raises InvalidArgument when files are in the way.
+
+        Engines that replace a table write into its new location first, which callers may do who may drop what is around
+        it.
+        """
         since = max((each.at for each in found if each.kind is Kind.RELEASED and each.at), default=None)
         is_new = since is None or locations.is_empty(self.warehouse, self.location, since=since)
         if self.before is None or not is_new or not self.may_take_from(self._folder(found)):
             locations.ensure_empty(self.warehouse, self.location)
 
     def _is_mine(self, found: OccupiedLocation) -> bool:
-        """A staged creation of the caller in this namespace, at this very place."""
+        """A staged creation of the caller in this namespace, at exactly this location."""
         is_here = (found.location, found.namespace) == (self.location, self.namespace_id)
         return found.kind is Kind.STAGED and is_here and found.by == self.by
 
     def _is_its_own(self, found: Iterable[OccupiedLocation]) -> bool:
-        """A place inside of one that the object has, or had before: what lies there is its own."""
+        """A location inside of one that the object has, or had before: files there belong to it."""
         if self.before is None:
             return False
         owned = [self.before, *(each.location for each in found if self._is_earlier(each))]
@@ -138,11 +142,11 @@ class Claim:
         return found.kind is Kind.EARLIER and found.owner == self.existing
 
     def _ask(self, found: Sequence[OccupiedLocation]) -> None:
-        """Find out which released places are empty, and from which namespaces the caller may take."""
+        """Find out which released locations are empty, and from which namespaces the caller may take them."""
         for each in found:
             if each.kind is Kind.RELEASED:
                 may_take = self.brings_files and self._may_take(each.namespace)
-                # of one inside the claimed place it is seen with the whole
+                # one inside the claimed location is checked together with the whole
                 is_inside = not self.brings_files and is_at_or_in(each.location, self.location)
                 if is_inside or (not may_take and locations.is_empty(self.warehouse, each.location)):
                     self._empty.add(each.location)
@@ -172,7 +176,7 @@ class Claim:
             )
 
     def _is_going(self, each: OccupiedLocation, *, is_waiting_blocked: bool) -> bool:
-        """Its files are removed: one that still waits can be taken back, at this very place."""
+        """Its files are being removed; a removal that still waits can be withdrawn, at exactly this location."""
         if each.kind is Kind.WAITING:
             return is_waiting_blocked or each.location != self.location
         return each.kind is Kind.PURGE
@@ -192,7 +196,7 @@ class Claim:
         return False
 
     def _comes_back(self, released: OccupiedLocation, found: Sequence[OccupiedLocation]) -> bool:
-        """The caller may have back what was released, as the object that it was: all of its places or none."""
+        """The caller may register a released object again, with all of its locations or none."""
         return released.owner in self._returning(found)
 
     def _returning(self, found: Sequence[OccupiedLocation]) -> list[UUID]:
@@ -203,13 +207,13 @@ class Claim:
         return released.owner == self.existing or released.namespace in self._allowed
 
     def _may_lie_in(self, found: Sequence[OccupiedLocation]) -> bool:
-        """The innermost namespace's folder around the place is that of its own namespace, or of one around that."""
+        """The innermost namespace folder around the location is that of its own namespace, or of one above."""
         folder = self._folder(found)
         is_allowed = folder is None or folder in self.lineage or folder in self._allowed
         return is_allowed or bool(self._returning(found)) or self._is_its_own(found)
 
     def _folder(self, found: Sequence[OccupiedLocation]) -> UUID | None:
-        """The namespace whose folder is the innermost around the place; its own one of those that share a folder."""
+        """The namespace with the innermost folder around the location; its own one if several share the folder."""
         around = [each for each in found if each.kind is Kind.NAMESPACE and each.location != self.location]
         around.sort(key=lambda each: (len(each.location), each.namespace in self.lineage))
         return around[-1].namespace if around else None
@@ -230,9 +234,10 @@ class Claim:
 
 @dataclass(slots=True, kw_only=True)
 class FileClaim(Claim):
-    """A metadata file that is to be registered, before it is read: only its content says which location around it.
+    """A metadata file that is to be registered, before it is read: only its content says which location it belongs to.
 
-    Refuses a file around which the caller could claim none: its content, and whether it exists, is not theirs to know.
+    Refuses a file if the caller could claim no location around it, because they may not know its content, or whether it
+    exists.
     """
 
     def check(self) -> None:
@@ -253,9 +258,9 @@ class FileClaim(Claim):
 
 @dataclass(slots=True, kw_only=True)
 class NamespaceClaim(Claim):
-    """A folder chosen for the objects of a new namespace; `lineage` is that of what it lies in.
+    """A folder chosen for the objects of a new namespace; `lineage` is that of its parent.
 
-    It is not purged itself: files of anybody may lie there, but no other object's place, nor may it lie in one.
+    It is never purged as a whole: it may contain any files, but it must not overlap the location of another object.
     """
 
     def check(self) -> None:
@@ -266,7 +271,7 @@ class NamespaceClaim(Claim):
         self._judge(self._found(), is_waiting_blocked=True)
 
     def _found(self) -> list[OccupiedLocation]:
-        """What was released below it, or is being removed there, is not touched by it."""
+        """Released locations below it, and removals there, are not affected."""
         gone = {Kind.RELEASED, Kind.PURGE, Kind.WAITING}
         found = Claim._found(self)  # noqa: SLF001 a class with slots cannot say super()
         return [each for each in found if each.kind not in gone or not is_in(each.location, self.location)]
@@ -276,12 +281,12 @@ class NamespaceClaim(Claim):
 
 
 def may_modify(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | None) -> bool:
-    """Whether the caller may drop what lies in the namespace; in the whole warehouse when there is no such one."""
+    """Whether the caller may drop objects in the namespace; in the whole warehouse if the namespace is gone."""
     return Privilege.MODIFY in _held(context, warehouse, namespace_id)
 
 
 def may_hand_on(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | None) -> bool:
-    """Whether the caller may also grant rights on the files there: registering them elsewhere has that effect."""
+    """Whether the caller may also grant rights on files there: registering them elsewhere has that effect."""
     return {Privilege.MODIFY, Privilege.MANAGE_GRANTS} <= _held(context, warehouse, namespace_id)
 
 
@@ -295,7 +300,7 @@ def _held(context: RequestContext, warehouse: Warehouse, namespace_id: UUID | No
 
 
 def in_namespace(namespace: Namespace, location: str, *, context: RequestContext, generated: bool = False) -> Claim:
-    """Of a new object in the namespace."""
+    """The claim of a new object in the namespace."""
     return Claim(
         warehouse=namespace.warehouse,
         location=location,
@@ -309,7 +314,7 @@ def in_namespace(namespace: Namespace, location: str, *, context: RequestContext
 def of_files(
     namespace: Namespace, location: str, *, context: RequestContext, existing: UUID | None, shape: type[Claim] = Claim
 ) -> Claim:
-    """Of an object in the namespace whose files are there already; it takes the place of `existing`."""
+    """The claim of an object in the namespace whose files exist already; it replaces `existing`."""
     return shape(
         warehouse=namespace.warehouse,
         location=location,
@@ -322,12 +327,12 @@ def of_files(
 
 
 def free_folder(namespace_id: UUID) -> str | None:
-    """The folder of a namespace, if this process has seen that generated places in it are nobody else's."""
+    """The folder of a namespace, if this process knows that generated locations in it conflict with no other object."""
     return _FREE_FOLDERS.get(namespace_id)
 
 
 def keep_free_folder(namespace_id: UUID, folder: str) -> None:
-    """Remember what `free_folder` says: the folder of a namespace was looked at, or has just been made up for it."""
+    """Remember for `free_folder` that the folder of a namespace was checked, or was generated for it."""
     if len(_FREE_FOLDERS) >= _MOST_FOLDERS:
         _FREE_FOLDERS.clear()
     _FREE_FOLDERS[namespace_id] = folder

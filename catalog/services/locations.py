@@ -1,4 +1,4 @@
-"""How locations are written, and what lies at them; whose they are is decided in `location_claims`."""
+"""How locations are written, and which files they contain; `location_claims` decides whom they belong to."""
 
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +19,7 @@ def default_location(namespace: Namespace, tabular_id: UUID) -> str:
 
 
 def inside(warehouse: Warehouse, location: str) -> str:
-    """`location` in its normal form; raises InvalidArgument when it is not inside the warehouse, or cannot be."""
+    """`location` in its normal form; raises InvalidArgument when it is not inside the warehouse, or not valid."""
     profile = warehouse.profile
     try:
         normal = profile.normal(location)
@@ -50,9 +50,9 @@ def _check_length(location: str, *, longest_name: int) -> None:
 
 
 def is_empty(warehouse: Warehouse, location: str, *, since: datetime | None = None) -> bool:
-    """Whether no file lies there (`since`: none that is older).
+    """Whether it contains no file (`since`: none that is older).
 
-    Raises InvalidArgument for a place that is out of reach, Unavailable when the storage cannot say.
+    Raises InvalidArgument for a location that cannot be reached, Unavailable when the storage does not answer.
     """
     try:
         return storage_of(warehouse).is_empty(location, since=since)
@@ -63,7 +63,7 @@ def is_empty(warehouse: Warehouse, location: str, *, since: datetime | None = No
 
 
 def may_hold_files(warehouse: Warehouse) -> bool:
-    """Whether a file lies anywhere in the warehouse, or its storage cannot say."""
+    """Whether the warehouse contains any file, or its storage does not answer."""
     try:
         return not storage_of(warehouse).is_empty(warehouse.location)
     except StorageError:
@@ -71,13 +71,13 @@ def may_hold_files(warehouse: Warehouse) -> bool:
 
 
 def ensure_empty(warehouse: Warehouse, location: str) -> None:
-    """Raises InvalidArgument when files lie there already, and as `is_empty`."""
+    """Raises InvalidArgument when it contains files, and as `is_empty`."""
     if not is_empty(warehouse, location):
         raise InvalidArgument(f"The location {location} is not empty: a new table needs a location of its own")
 
 
 def folder_that_stays(warehouse: Warehouse, namespace: Namespace, location: str) -> str:
-    """Up to where a purge of `location` removes folders that are empty then: its namespace's, else the warehouse's."""
+    """The folder below which a purge of `location` removes empty folders: the namespace's, or else the warehouse's."""
     own = warehouse.profile.normal(namespace.properties["location"])
     return own if is_in(location, own) else warehouse.location
 

@@ -1,4 +1,4 @@
-"""Metadata files in the warehouse: named, written, read and, when surely unused, removed."""
+"""Metadata files in the warehouse: names, writes, reads and, when they are certainly unused, removes them."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)
 
-_WHILE_READ = 12  # bytes of memory for each of a file's that is checked and opened
+_WHILE_READ = 12  # bytes of memory for each byte of a file that is checked and unpacked
 
 
 def write(warehouse: Warehouse, location: str, metadata: bytes, *, version: int, properties: Mapping[str, str]) -> str:
@@ -73,10 +73,10 @@ def _folder(warehouse: Warehouse, location: str, properties: Mapping[str, str]) 
 
 
 def read(warehouse: Warehouse, location: str) -> bytes:
-    """A whole metadata file, as it lies there.
+    """A whole metadata file, as it is stored.
 
-    Raises ValidationFailed when there is none, it cannot be read or is too large, packed or unpacked, and Unavailable
-    when too much is read at once.
+    Raises ValidationFailed when it does not exist, cannot be read or is too large, packed or unpacked, and Unavailable
+    when too many files are being read.
     """
     most = config.current().catalog.max_metadata_bytes
     try:
@@ -98,14 +98,14 @@ def read(warehouse: Warehouse, location: str) -> bytes:
 
 
 def ensure_there(warehouse: Warehouse, location: str) -> None:
-    """Raises ValidationFailed when the storage knows, without a request to a server, that the file is gone."""
+    """Raises ValidationFailed when the storage knows, without a request to a server, that the file is missing."""
     if storage_of(warehouse).is_known_missing(location):
         raise ValidationFailed(f"Metadata file does not exist: {location}")
 
 
 @contextmanager
 def discarding(warehouse: Warehouse, written: list[str]) -> Iterator[None]:
-    """Remove the files `written` so far when what is inside fails; not when its outcome is unknown."""
+    """Remove the files `written` so far if the block fails; not if its outcome is unknown."""
     try:
         yield
     except CommitStateUnknown:
@@ -116,7 +116,7 @@ def discarding(warehouse: Warehouse, written: list[str]) -> Iterator[None]:
 
 
 def discard(warehouse: Warehouse, locations: Sequence[str]) -> None:
-    """Remove files that nothing points to; what fails stays behind and is logged, it does no harm."""
+    """Remove files that nothing points to. A file that cannot be removed stays, does no harm, and is logged."""
     store = storage_of(warehouse)
     for location in locations:
         try:

@@ -18,14 +18,14 @@ from tenants.models import Warehouse
 
 DEFAULT_PAGE_SIZE = 100
 _TYPES = ("scan-report", "commit-report")
-_ROW = 200  # bytes that a report takes beside itself
+_ROW = 200  # bytes that a row needs besides the report itself
 _BUDGET = "metrics-reports"
 
 
 def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
-    """Store one report as it came, unless the caller's or the warehouse's budget of the day is spent.
+    """Store one report unchanged, unless the caller's or the warehouse's budget of the day is used up.
 
-    Raises PayloadTooLarge, and BadRequest for what is not a report, or what the database cannot keep.
+    Raises PayloadTooLarge, and BadRequest for a body that is not a report, or that the database cannot store.
     """
     limits = config.current().catalog
     if len(body) > limits.metrics_report_bytes:
@@ -40,7 +40,7 @@ def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
         raise BadRequest("Invalid metrics report: the character U+0000 cannot be stored")
     report, actor, cost = wire.value(body, "Invalid metrics report: it"), granted.context.caller.id, len(body) + _ROW
     warehouse = str(granted.target.warehouse_id)
-    # the caller's own first: what they have too much is not taken from the others
+    # the caller's own budget first: reports beyond it do not use up the budget of all callers
     for spender, limit in (
         (f"{warehouse} {actor}", limits.metrics_bytes_of_one_caller),
         (warehouse, limits.metrics_bytes_of_warehouse),
@@ -72,7 +72,7 @@ def table_id(warehouse: Granted[Warehouse], name: str) -> UUID:
 def newest_first(
     granted: Granted[Tabular], page: Page, *, report_type: str | None
 ) -> tuple[list[MetricsReport], str | None]:
-    """A page of a table's reports, of one type where asked, and the key behind which the next page starts."""
+    """A page of a table's reports, of one type if given, and the key behind which the next page starts."""
     rows = MetricsReport.objects.filter(tabular=granted.target).order_by("-received_at", "-id")
     if report_type is not None:
         rows = rows.filter(report_type=report_type)
@@ -98,7 +98,7 @@ def _position(key: str) -> tuple[datetime, int]:
 
 
 def forget_expired(*, older_than: timedelta) -> int:
-    """Remove the reports that are older, in the order of their arrival; returns how many went."""
+    """Remove the reports that are older, in the order of their arrival; returns how many were removed."""
     return forget(
         "metrics_report",
         first="id",

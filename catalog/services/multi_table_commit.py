@@ -17,7 +17,7 @@ class TableCommit:
 
 @dataclass(frozen=True, slots=True)
 class TableCreation:
-    """The end of a staged creation, as a part of the transaction."""
+    """The completion of a staged creation, as a part of the transaction."""
 
     namespace: Granted[Namespace]
     name: str
@@ -27,8 +27,8 @@ class TableCreation:
 def commit(commits: Sequence[TableCommit], creations: Sequence[TableCreation]) -> None:
     """Apply everything in one database transaction.
 
-    Raises CommitFailed when any requirement does not hold, AlreadyExists when a table to be created is there. Files
-    are written before anything is locked; those of all tables are discarded when the whole has surely failed.
+    Raises CommitFailed when any requirement does not hold, AlreadyExists when a table to be created exists. Files are
+    written before anything is locked; those of all tables are discarded when the whole has certainly failed.
     """
     prepared = [tables.prepared(one.granted, one.request) for one in commits]
     if not creations:
@@ -40,7 +40,8 @@ def commit(commits: Sequence[TableCommit], creations: Sequence[TableCreation]) -
         for one in creations:
             ready.append(tables.written_by_commit(one.namespace, one.name, one.request))
             written.append(ready[-1].new.file)
-        # whoever keeps others out comes first: two that share the lock of locations could never both come to it
+        # exclusive claims come first: two transactions that both share the lock of locations could never both upgrade
+        # it
         ready.sort(key=lambda each: each.claim.is_shared)
 
         def create() -> None:

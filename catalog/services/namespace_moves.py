@@ -1,6 +1,6 @@
-"""Moves a namespace, with all that lies below it, to another name or parent in its warehouse.
+"""Moves a namespace, with everything below it, to another name or parent in its warehouse.
 
-Ids, rights given on the objects themselves, and locations stay; what is inherited follows the new place at once.
+Ids, direct grants and locations stay; inherited rights follow the new parent at once.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NewParent = Granted[Namespace] | Granted[Warehouse]
 
 
 def check_destination(namespace: Namespace, destination: Sequence[str]) -> None:
-    """Raises InvalidArgument for a path that cannot be, or that lies in the namespace itself."""
+    """Raises InvalidArgument for a path that is not valid, or that is inside the namespace itself."""
     check_path(destination)
     if path_key(destination).startswith(namespace.path_key + KEY_SEPARATOR):
         raise InvalidArgument(
@@ -36,9 +36,9 @@ def check_destination(namespace: Namespace, destination: Sequence[str]) -> None:
 def move(granted: Granted[Namespace], destination: Sequence[str], parent: NewParent) -> Namespace:
     """Give the namespace the path `destination`, whose parent (or warehouse, for a top one) is granted.
 
-    Moving to where it is changes nothing. Raises InvalidArgument for a bad destination or one that makes a namespace
-    below too deep or too long, AlreadyExists when it is taken, NoSuchNamespace when the namespace or the new parent is
-    gone meanwhile, Conflict when the namespace was moved meanwhile.
+    Moving it to its current path changes nothing. Raises InvalidArgument for an invalid destination or one that makes a
+    path below too deep or too long, AlreadyExists when it is taken, NoSuchNamespace when the namespace or the new
+    parent was dropped meanwhile, Conflict when the namespace was moved meanwhile.
     """
     known, context = granted.target, granted.context
     shown = ".".join(destination)
@@ -72,7 +72,7 @@ def _at(namespace: Namespace, path: Sequence[str]) -> dict[str, object]:
 
 
 def _locked(known: Namespace) -> Namespace:
-    """The row as it is now; where it lies is what the caller's right was found by."""
+    """The current row; its path must still be the one for which the caller was authorized."""
     found = Namespace.objects.select_for_update().filter(id=known.id).first()
     if found is None:
         raise NoSuchNamespace(f"Namespace does not exist: {known.id}")
@@ -83,7 +83,10 @@ def _locked(known: Namespace) -> Namespace:
 
 
 def _parent_now(parent: NewParent, destination: Sequence[str]) -> Namespace | None:
-    """The new parent as it is now; None for the top. It must be where the caller's right on it was found."""
+    """The current row of the new parent; None for the top.
+
+    Its path must still be the one for which the caller was authorized.
+    """
     known = parent.target
     if isinstance(known, Warehouse):
         return None
@@ -130,7 +133,7 @@ def _relocate(namespace: Namespace, destination: Sequence[str], above: Namespace
 
 
 def _path(destination: Sequence[str], above: Namespace | None) -> list[str]:
-    """In the parent's own spelling."""
+    """The new path, with the parent's own spelling."""
     return [*(above.path if above else []), destination[-1]]
 
 
@@ -144,7 +147,7 @@ _BELOW = """
 _EXTENT = f"""{_BELOW}
     select max(cardinality(n.path)), max(octet_length(n.path_key)) from below b join namespace n on n.id = b.id
 """  # noqa: S608 text of our own
-# what is cut off of each path and lineage is what lay before the namespace itself
+# the part of each path and lineage before the namespace itself is replaced
 _RELOCATE = f"""{_BELOW}, moved as (
         update namespace n set
             parent_id = case when n.id = %(id)s then %(parent)s::uuid else n.parent_id end,

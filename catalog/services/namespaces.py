@@ -1,4 +1,4 @@
-"""Namespaces: create, list, change. Their end is in `deletion.drop_namespace`."""
+"""Namespaces: create, list, change. `deletion.drop_namespace` drops them."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -45,9 +45,9 @@ def create(
 ) -> Namespace:
     """Create the namespace `path`, whose parent (or warehouse, for a top one) is granted.
 
-    The caller becomes its owner. Its property `location`, below which its tables will lie, is the one given or a new
-    one, and stays. Raises InvalidArgument for a name that cannot be or a location outside the warehouse, AlreadyExists
-    when it is there (without regard to case), or the location is another's.
+    The caller becomes its owner. Its property `location`, below which its tables will be, is the one given or a
+    generated one, and cannot be changed. Raises InvalidArgument for an invalid name or a location outside the
+    warehouse, AlreadyExists when the name (without regard to case) or the location is taken.
     """
     check_path(path)
     check_properties(properties)
@@ -101,14 +101,15 @@ def create(
 
 
 def has_room(warehouse: Warehouse) -> bool:
-    """Take room for one more namespace, if it is known without counting that there is some."""
+    """Use up one place of the quota, if this process knows without counting that there is one."""
     return quotas.take_room("namespaces_in_warehouse", within=str(warehouse.id))
 
 
 def lock_tree(warehouse_id: UUID, *, exclusive: bool) -> None:
-    """Keep the paths of a warehouse's namespaces still until the transaction ends.
+    """Prevent changes of the paths of a warehouse's namespaces until the transaction ends.
 
-    Whatever writes a path or a lineage down shares the lock; a move, which changes those of all below, excludes it.
+    Every change that stores a path or a lineage shares the lock; a move, which changes those of everything below, takes
+    it exclusively.
     """
     fetch(_EXCLUSIVE if exclusive else _SHARED, [TREE_LOCK, tree_of(warehouse_id)])
 
@@ -119,7 +120,10 @@ def tree_of(warehouse_id: UUID) -> int:
 
 
 def hold_place(namespace: Namespace) -> None:
-    """Learn where the namespace is now, and keep it there until the transaction ends. NoSuchNamespace: it is gone."""
+    """Read the current path of the namespace, and prevent its change until the transaction ends.
+
+    Raises NoSuchNamespace.
+    """
     lock_tree(namespace.warehouse_id, exclusive=False)
     rows = fetch(_PLACE, [namespace.id])
     if not rows:
@@ -128,7 +132,7 @@ def hold_place(namespace: Namespace) -> None:
 
 
 def _hold_top(warehouse: Warehouse) -> None:
-    """As `hold_place`, for a namespace at the top: one that is empty may be given another base path meanwhile."""
+    """As `hold_place`, for a new top-level namespace: an empty warehouse may get another base path meanwhile."""
     lock_tree(warehouse.id, exclusive=False)
     found = fetch(LOCATION_KEPT, [warehouse.id])
     if found and found != [(warehouse.location,)]:
@@ -154,7 +158,7 @@ def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tup
 def update_properties(
     granted: Granted[Namespace], *, removals: Sequence[str], updates: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Remove and set properties; returns the keys `updated`, `removed` and (asked to remove, but not there) `missing`.
+    """Remove and set properties; returns the keys `updated`, `removed` and `missing` (to be removed, but not set).
 
     Raises Unprocessable when a key is in both lists.
     """
@@ -184,7 +188,7 @@ def update_properties(
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
-    """Raises InvalidArgument for text that the database cannot keep."""
+    """Raises InvalidArgument for text that the database cannot store."""
     for key, value in properties.items():
         if "\x00" in key or "\x00" in value:
             raise InvalidArgument(f"Invalid property {key!r}: the character U+0000 cannot be stored")
@@ -202,6 +206,6 @@ def check_path(path: Sequence[str]) -> None:
 
 
 def change_of(kind: str, namespace: Namespace, **data: object) -> Change:
-    """What is recorded of a change of `namespace`."""
+    """The audit entry and event of a change of `namespace`."""
     plain = {"namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), **data}
     return Change(kind, "namespace", str(namespace.id), namespace.warehouse.project_id, plain)

@@ -24,7 +24,7 @@ _UUIDV7 = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _NAME = re.compile(rf"([0-9]{{5,}})-({_UUIDV7})(?:\.gz)?\.metadata\.json")
 _PAGE = 500
 _REMOVED_AT_ONCE = 20
-"""So few files are removed while a table's row is locked: its commits wait."""
+"""A small number, because commits to the table wait while its row is locked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,18 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A table, and the files that its pointer and its metadata log name: `names` of them, `versions` in these."""
+    """A table, and the files in its pointer and its metadata log: their `names`, and the `versions` in these names."""
 
     table: Tabular
     names: frozenset[str]
     versions: frozenset[int]
 
     def orphaned_since(self, name: str) -> datetime | None:
-        """When the file was named, if it is surely an orphan; else None.
+        """When the file was named, if it is certainly an orphan; otherwise None.
 
-        Its version must be one that another file has won, or one that the table has not reached. Any other file may
-        have been a state that has left the log, or that a registration has replaced; so may each that is older than
-        the row, for versions begin anew with a row.
+        Its version must be one that another file has, or one that the table has not reached. Any other file may have
+        been a state that is no longer in the log, or that a registration has replaced; so may any file that is older
+        than the row, because each row starts with version 1.
         """
         parsed = _parse(name)
         if parsed is None or name in self.names:
@@ -88,10 +88,10 @@ class _State:
 def find(
     *, older_than: timedelta, warehouse_id: UUID | None = None, remove: bool = False
 ) -> Iterator[Orphan | Skipped]:
-    """All orphans in one warehouse or in all of them, and what could not be searched; `remove`: they are removed.
+    """A stream of all orphans in one warehouse or in all of them, and of what could not be searched.
 
-    It streams. Tables that are dropped, created or moved meanwhile may be missed. Raises NotFound for an unknown
-    warehouse.
+    With `remove` the files are removed. Tables that are dropped, created or moved meanwhile may be missed. Raises
+    NotFound for an unknown warehouse.
     """
     if warehouse_id is not None and not Warehouse.objects.filter(id=warehouse_id).exists():
         raise NotFound(f"Warehouse does not exist: {warehouse_id}")
@@ -111,7 +111,7 @@ def _in_table(store: Storage, table: Tabular, *, before: datetime, remove: bool)
         return
     warehouse, current = table.namespace.warehouse, state.table.metadata_location
     if not locations.lies_in(warehouse, current, state.table.location):
-        return  # it was registered from elsewhere: what lies beside its file may belong to others
+        return  # it was registered from another location: files beside its metadata file may belong to other tables
     folder = warehouse.profile.normal(current).rpartition("/")[0]
     try:
         found = _listed(store, state, folder, before=before)
@@ -145,7 +145,7 @@ def _removed(store: Storage, table: Tabular, orphans: Sequence[Orphan]) -> list[
 
 
 def _read(table: Tabular) -> _State | None:
-    """None when it is dropped: all its files are removed with it, or it is restored."""
+    """None if it is dropped: then its files are removed with it, or it is restored."""
     found = Tabular.objects.with_document(table.id, ask=lambda _: None)
     if found is None:
         return None
@@ -157,7 +157,7 @@ def _read(table: Tabular) -> _State | None:
 
 
 def _is_file(store: Storage, location: str) -> bool:
-    """Whether it can be read as metadata would be: a link, which somebody else made, cannot."""
+    """Whether it can be read like a metadata file; a link, which the catalog never creates, cannot."""
     try:
         store.read(location, limit=config.current().catalog.max_metadata_bytes)
     except StorageError:
@@ -170,7 +170,7 @@ def _name(location: str) -> str:
 
 
 def _parse(name: str) -> tuple[int, datetime] | None:
-    """Version and time in the name of a metadata file; None unless it is one that this catalog gives (UUIDv7)."""
+    """Version and time in the name of a metadata file; None for names that this catalog does not generate (UUIDv7)."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Periodic tasks of `lakewarden work`: the hourly numbers of warehouses, and the end of what has had its time."""
+"""Periodic tasks of `lakewarden work`: the hourly statistics of warehouses, and the removal of expired rows."""
 
 import logging
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The pointer of a table or view: its newest metadata is loaded, and moved by compare-and-swap."""
+"""The pointer of a table or view to its newest metadata: loads the metadata, moves the pointer by compare-and-swap."""
 
 import random
 import time
@@ -28,9 +28,9 @@ OPTIMISTIC_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A table or view with its answer: `tabular.metadata_location` is what `document` was packed with.
+    """A table or view with its stored answer: `document` was packed with `tabular.metadata_location`.
 
-    `unpacked` is the metadata's JSON where it is known already.
+    `unpacked` is the metadata's JSON if it is known already.
     """
 
     tabular: Tabular
@@ -55,7 +55,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NewMetadata:
-    """Metadata that shall become the state, written to `file`; `obsolete` files are removed once it is."""
+    """Metadata that is to become the state, written to `file`; `obsolete` files are removed after that."""
 
     uuid: str
     location: str
@@ -67,9 +67,9 @@ class NewMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One table's or view's part of a commit: `compute` makes the new state of the base, None means no change.
+    """One table's or view's part of a commit: `compute` returns the new state for a base, None if nothing changes.
 
-    `size`: bytes of what was asked for, by which the time that `compute` takes is bounded.
+    `size` is that of the request in bytes, and bounds the time that `compute` takes.
     """
 
     granted: Granted[Tabular]
@@ -79,13 +79,13 @@ class Commit:
 
 
 class _LostRace(CommitFailed):
-    """Somebody else moved a pointer first: everything of this attempt is taken back."""
+    """Another commit moved a pointer first: everything of this attempt is rolled back."""
 
 
 def load(granted: Granted[Tabular]) -> Stored:
-    """The newest state; the row is read again with its document, so that both are of one version.
+    """The newest state; the row is read again with its document, so that both have the same version.
 
-    Raises NotFound when the metadata file is gone from the storage, where that can be seen at no cost.
+    Raises NotFound when the metadata file is missing, if the storage can tell without a request to a server.
     """
     stored = _read(granted.target, lock=False)
     file = stored.tabular.metadata_location
@@ -104,8 +104,8 @@ def commit(one: Commit) -> Stored:
 def commit_all(commits: Sequence[Commit], *, also: Callable[[], None] = lambda: None) -> list[Stored]:
     """Replace all states, or none, in one transaction; `also` is part of it and may raise to undo it.
 
-    A race lost to another commit is tried again here, at last with the rows locked, so that one whose requirements
-    still hold gets through. What a `compute` raises ends the commit at once.
+    After a lost race the commit is tried again, the last time with the rows locked, so that it succeeds if its
+    requirements still hold. An error of a `compute` ends the commit at once.
     """
     for attempt in range(OPTIMISTIC_ATTEMPTS):
         try:
@@ -114,7 +114,7 @@ def commit_all(commits: Sequence[Commit], *, also: Callable[[], None] = lambda: 
             time.sleep(random.uniform(0, 0.01) * (attempt + 1))  # noqa: S311 spreads contenders, hides nothing
     try:
         with changing():
-            # always in the same order: two commits that want the same rows never wait for each other in a circle
+            # always in the same order, so that two commits to the same rows never deadlock
             order = sorted(range(len(commits)), key=lambda index: commits[index].granted.target.id)
             locked = {index: _read(commits[index].granted.target, lock=True) for index in order}
             return _attempt(commits, [locked[index] for index in range(len(commits))], also)
@@ -136,7 +136,8 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
             new = one.compute(base)
             if new is not None:
                 limits.check(new, base)
-                # the row keeps one form of a location, however the client writes it: overlaps are found by it
+                # the row has the normal form, however the client writes the location: overlaps are found by comparing
+                # texts
                 new = replace(new, location=locations.inside(warehouse, new.location))
                 claim = _move(one.granted, base.tabular, new.location)
                 written.append(_write(base, new))
@@ -145,7 +146,7 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
         with changing():
             ordered = sorted(changes, key=lambda change: bases[change[0]].tabular.id)
             if any(claim for *_, claim in ordered):
-                # rows before locations, as everywhere: two commits never wait for each other in a circle
+                # rows before locations, as everywhere, so that two commits never deadlock
                 for index, *_ in ordered:
                     lock_row(bases[index].tabular)
             for index, new, document, claim in ordered:
@@ -160,9 +161,10 @@ def _attempt(commits: Sequence[Commit], bases: Sequence[Stored], also: Callable[
 
 
 def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim | None:
-    """The claim of a commit that changes the location; None when it stays.
+    """The claim of a commit that changes the location; None if it does not.
 
-    Raises Forbidden for who may not drop the object: it takes more than writing to move it. Raises as `Claim.check`.
+    Raises Forbidden for a caller who may not drop the object, because moving requires more than writing. Raises as
+    `Claim.check`.
     """
     if location == tabular.location:
         return None
@@ -178,7 +180,7 @@ def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim |
 
 
 def _take(claim: Claim, tabular: Tabular) -> None:
-    """The place that it leaves stays its own, and is purged with it."""
+    """The old location still belongs to the object, and is purged with it."""
     claim.take(tabular.id)
     occupied_locations.keep_earlier(
         tabular.warehouse_id, tabular.id, tabular.namespace_id, before=tabular.location, now=claim.location
@@ -186,7 +188,7 @@ def _take(claim: Claim, tabular: Tabular) -> None:
 
 
 def own_files(files: Sequence[str], tabular: Tabular) -> list[str]:
-    """Those inside the table's location: the log of a registered table may name files that are not its own."""
+    """The files inside the table's location: the log of a registered table may name files of other tables."""
     warehouse = tabular.namespace.warehouse
     return [file for file in files if locations.lies_in(warehouse, file, tabular.location)]
 
@@ -199,7 +201,10 @@ def _write(base: Stored, new: NewMetadata) -> str:
 
 
 def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestContext, event: str) -> Stored:
-    """Move the pointer from `base` to `new`, part of a transaction; _LostRace when somebody else was first."""
+    """Move the pointer from `base` to `new` in the caller's transaction.
+
+    Raises _LostRace when another commit was first.
+    """
     after = moved(base.tabular, new)
     if not Tabular.objects.move(base.tabular, after, document):
         raise _LostRace(f"Another commit changed {base.tabular} first")
@@ -210,7 +215,7 @@ def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestCo
 
 
 def moved(tabular: Tabular, new: NewMetadata) -> Tabular:
-    """The row as it is one commit later."""
+    """The row after one more commit."""
     after = Tabular.__new__(Tabular)  # `copy` would pickle it, which takes ten times as long
     after.__dict__.update(tabular.__dict__)
     after.version, after.uuid = tabular.version + 1, UUID(new.uuid)
@@ -228,7 +233,7 @@ def keep_recent(stored: Stored) -> None:
 
 
 def _read(known: Tabular, *, lock: bool) -> Stored:
-    """Raises the kind's own 404 when it is gone, or is under another name meanwhile."""
+    """Raises the kind's own 404 when it was dropped or renamed meanwhile."""
     if lock:
         lock_row(known)
     found = Tabular.objects.with_document(known.id, ask=partial(limits.hold_document, known.id))
@@ -242,7 +247,7 @@ def _read(known: Tabular, *, lock: bool) -> Stored:
 
 
 def lock_row(tabular: Tabular) -> None:
-    """Wait for whoever changes it. The row alone: a join would give its newest version with an older document."""
+    """Wait for other changes of the row. No join: it would return the newest version with an older document."""
     list(Tabular.everything.select_for_update().filter(id=tabular.id).values_list("id"))
 
 
@@ -257,7 +262,7 @@ def record_change(event: str, tabular: Tabular, context: RequestContext, **data:
 
 
 def change_of(event: str, tabular: Tabular, **data: object) -> Change:
-    """What is recorded of a change that led to `tabular`."""
+    """The audit entry and event of a change that led to `tabular`."""
     namespace = tabular.namespace
     plain = {
         "name": tabular.name,

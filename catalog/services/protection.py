@@ -1,6 +1,7 @@
-"""Protection of namespaces, tables and views from deletion: set by the management API, obeyed by every drop.
+"""Protection of namespaces, tables and views from deletion: set by the management API, checked by every drop.
 
-Kept in the row's `protection` as {"by", "at", "reason"}. Names, data and metadata of what is protected can be changed.
+Stored in the row's `protection` as {"by", "at", "reason"}. Names, data and metadata of a protected object can be
+changed.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ O = TypeVar("O", Namespace, Tabular)  # noqa: E741 an object
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """`by` and `at` are of whoever set it; `updated_at` is the last change of the object itself."""
+    """`by` and `at` say who set it and when; `updated_at` is the last change of the object itself."""
 
     protected: bool
     by: str | None
@@ -38,20 +39,20 @@ def of(granted: Granted[Namespace] | Granted[Tabular]) -> Protection:
 
 
 def set_on_namespace(granted: Granted[Namespace], *, protected: bool, reason: str | None) -> Protection:
-    """Protect a namespace, or lift its protection; saying again what holds changes nothing.
+    """Protect a namespace, or remove its protection; repeating the current state changes nothing.
 
-    Raises InvalidArgument for a reason that cannot be kept, NoSuchNamespace when it is gone meanwhile.
+    Raises InvalidArgument for a reason that cannot be stored, NoSuchNamespace when it was dropped meanwhile.
     """
     return _set(granted, protected=protected, reason=reason)
 
 
 def set_on_tabular(granted: Granted[Tabular], *, protected: bool, reason: str | None) -> Protection:
-    """As `set_on_namespace`, for a table or view; raises its kind's 404 when it is gone meanwhile."""
+    """As `set_on_namespace`, for a table or view; raises its kind's 404 when it was dropped meanwhile."""
     return _set(granted, protected=protected, reason=reason)
 
 
 def ensure_unprotected(target: Namespace | Tabular) -> None:
-    """Raises Protected. Reads the row anew: the caller's transaction has locked it, and removes it next."""
+    """Raises Protected. Reads the row again: the caller's transaction has locked it, and removes it next."""
     found = type(target)._default_manager.filter(id=target.id).values_list("protection", flat=True).first()  # noqa: SLF001 Django's documented name
     if found is not None:
         kind = _kind(target)

@@ -1,7 +1,8 @@
 """Finds tables and views of a warehouse by what their names have in common with a search; called by the management API.
 
-Likeness is that of sets of three letters (of each word, with two blanks before it and one behind). The database finds
-names that hold any three letters of the words that are looked for, as text, without an extension.
+Similarity compares the sets of three-letter sequences (of each word, with two blanks before it and one after it). The
+database finds names that contain any three-letter sequence of the search, by plain text operators, without an
+extension.
 """
 
 import re
@@ -24,7 +25,7 @@ from tenants.models import Warehouse
 MAX_RESULTS = 10
 MAX_SEARCH_LENGTH = 64
 CANDIDATES = 20_000
-"""Names that are looked at closely; more that hold a part of the search are left out."""
+"""Names for which the similarity is computed; further names that contain a part of the search are ignored."""
 NEAREST = 200
 TIMEOUT_MS = 5_000
 _PART = 3
@@ -40,7 +41,7 @@ class Found:
 
 
 def search(granted: Granted[Warehouse], text: str) -> list[Found]:
-    """The best ten that the caller may see, the nearest first; an id finds its tabular, or what a namespace holds.
+    """The ten most similar that the caller may see, best first; an id finds the object, or the content of a namespace.
 
     Raises InvalidArgument for an empty or too long search, Unavailable when the warehouse is too large to be searched
     in time.
@@ -60,7 +61,7 @@ def search(granted: Granted[Warehouse], text: str) -> list[Found]:
 
 
 def letters(text: str) -> frozenset[str]:
-    """The sets of three letters that likeness is counted in."""
+    """The three-letter sequences by which similarity is measured."""
     padded = (f"  {word} " for word in _WORD.findall(text))
     return frozenset(word[at : at + _PART] for word in padded for at in range(len(word) - _PART + 1))
 
@@ -75,7 +76,7 @@ def _check(text: str) -> None:
 
 
 def _parts(folded: str) -> list[str]:
-    """What a candidate's name holds at least one of; a short word is looked for as it is."""
+    """The texts of which a candidate's name contains at least one; a short word is searched for as it is."""
     words = _WORD.findall(folded) or [folded.strip()]
     return sorted({word[at : at + _PART] for word in words for at in range(max(1, len(word) - _PART + 1))})
 
@@ -140,7 +141,7 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
-# whoever holds the whole search comes first, so that a common part does not use up the candidates
+# names that contain the whole search come first, so that a common part does not use up the candidates
 _NEAREST = """
     with named as not materialized (
         select t.id, replace(n.path_key, chr(31), '.') || '.' || t.name_key as name

@@ -1,4 +1,4 @@
-"""Statements that hold the work of several callers: who gets which outcome when the database refuses or goes away."""
+"""Statements that do the work of several callers: who gets which outcome if the database refuses or does not answer."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ async def together_or_each(
 ) -> Sequence[Outcome | Exception]:
     """The outcome of each item: from one statement for all, or from one for each if the database refused that one.
 
-    `refused` is the outcome of an item that the database refuses. CommitStateUnknown where only the database knows.
+    `refused` is the outcome of an item that the database refuses. CommitStateUnknown if the database did not answer.
     """
     has_begun = False
     try:

@@ -1,4 +1,4 @@
-"""Staged creations: the place of one is reserved for the commit that ends it, and for nobody else, for a while."""
+"""Staged creations: their location is reserved for a limited time, for the commit that completes them only."""
 
 import logging
 from uuid import UUID
@@ -18,9 +18,9 @@ _AT_ONCE = 1000
 
 
 def reserve(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
-    """Raises as `Claim.check`, Conflict when the caller has as many open as one may have in a namespace."""
+    """Raises as `Claim.check`, and Conflict when the caller already has `catalog.max_staged` in the namespace."""
     claim.check()
-    if claim.folder is not None:  # nobody else can know the place
+    if claim.folder is not None:  # nobody else can know a generated location
         _insert(namespace, claim, uuid)
         return
     with changing():
@@ -29,9 +29,9 @@ def reserve(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
 
 
 def end_expired() -> int:
-    """End those whose time has passed, so that nobody waits for them; returns how many.
+    """Remove expired reservations, so that they no longer block others; returns how many.
 
-    Where files lie the place stays reserved, as that of a table that left the catalog with its files.
+    A location with files stays reserved, like that of a table that left the catalog while its files stayed.
     """
     ended = 0
     for each in occupied_locations.expired(limit=_AT_ONCE):

@@ -60,9 +60,9 @@ def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> 
 
 
 def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> tuple[str, bytes]:
-    """The location and metadata that `create` would store; the location is reserved for the commit that comes.
+    """The location and metadata that `create` would store; the location is reserved for the commit that follows.
 
-    Raises as `create`, and Conflict when the caller has too many of them in the namespace.
+    Raises as `create`, and Conflict when the caller has too many staged creations in the namespace.
     """
     identifier, metadata, claim = _first_metadata(namespace, request, body)
     staged_creations.reserve(namespace, claim, identifier)
@@ -88,7 +88,7 @@ def _first_metadata(
 
 
 def first_metadata(namespace: Namespace, body: bytes, *, uuid: UUID, location: str) -> engine.TableMetadata:
-    """What a creation in the namespace asks for; raises as `create`."""
+    """The metadata that a creation in the namespace requests; raises as `create`."""
     policy = namespace.warehouse.format_policy
     metadata = engine.create(
         body, uuid=str(uuid), location=location, now_ms=now_ms(), default_version=policy.for_new_tables
@@ -98,10 +98,10 @@ def first_metadata(namespace: Namespace, body: bytes, *, uuid: UUID, location: s
 
 
 def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> Stored:
-    """Finish a staged creation (requirement `assert-create`).
+    """Complete a staged creation (requirement `assert-create`).
 
-    Raises CommitFailed when a table has the name meanwhile, AlreadyExists when a view has it or the location is
-    another's, InvalidArgument for one that is not empty and was not staged by the caller.
+    Raises CommitFailed when a table has the name meanwhile, AlreadyExists when a view has it or the location belongs to
+    another object, InvalidArgument for a location that is not empty and was not staged by the caller.
     """
     ready = written_by_commit(namespace, name, commit)
     with metadata_files.discarding(ready.warehouse, [ready.new.file]):
@@ -109,7 +109,7 @@ def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTab
 
 
 def written_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> tabulars.Creation:
-    """The first half of `create_by_commit`: the metadata file is there, which is the caller's to discard."""
+    """The first half of `create_by_commit`: writes the metadata file, which the caller must discard on failure."""
     commit_limits.check_commit(commit.requirements, commit.updates)
     identifier = new_id()
     policy = namespace.target.warehouse.format_policy
@@ -149,7 +149,7 @@ def _name_required(namespace: Granted[Namespace], name: str) -> Iterator[None]:
 def _creation(
     namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata, *, identifier: UUID, claim: Claim
 ) -> tabulars.Creation:
-    # the row keeps one form of a location, however the client writes it: overlaps are found by it
+    # the row has the normal form, however the client writes the location: overlaps are found by comparing texts
     new = dataclasses.replace(new_metadata(metadata), location=claim.location)
     return tabulars.Creation(
         namespace=namespace,
@@ -163,7 +163,7 @@ def _creation(
 
 
 def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
-    """Apply updates whose requirements hold; no change keeps the metadata file.
+    """Apply updates whose requirements hold; if nothing changes, no new metadata file is written.
 
     Raises CommitFailed when a requirement does not hold, StaleUpdate for a snapshot built on an older state.
     """
@@ -171,7 +171,7 @@ def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
 
 
 def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
-    """The table's part of a commit, nothing done yet."""
+    """The table's part of a commit, not carried out yet."""
     commit_limits.check_commit(request.requirements, request.updates)
 
     def compute(base: Stored) -> NewMetadata | None:
@@ -199,9 +199,9 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
 def register(
     namespace: Granted[Namespace], name: str, metadata_location: str, *, replacing: Granted[Tabular] | None
 ) -> Stored:
-    """Make an existing metadata file a table; `replacing` is the table of that name that it takes the place of.
+    """Register an existing metadata file as a table; `replacing` is the table of that name that it replaces.
 
-    Raises ValidationFailed for a file that is missing or no table metadata, InvalidArgument for one outside the
+    Raises ValidationFailed for a file that is missing or is not table metadata, InvalidArgument for one outside the
     warehouse, AlreadyExists for a taken name or location.
     """
 
@@ -223,14 +223,14 @@ def register(
 def metadata_at(warehouse: Granted[Warehouse], metadata_location: str) -> bytes:
     """The metadata in a file of the warehouse, whether or not a table points to it.
 
-    Raises ValidationFailed for a file that is missing or no table metadata.
+    Raises ValidationFailed for a file that is missing or is not table metadata.
     """
     file = locations.inside(warehouse.target, metadata_location)
     return engine.TableMetadata.read_file(metadata_files.read(warehouse.target, file)).encode()
 
 
 def referenced_only(stored: Stored) -> bytes:
-    """The metadata with the snapshots alone that a branch or tag names (`snapshots=refs`)."""
+    """The metadata with only those snapshots that a branch or tag names (`snapshots=refs`)."""
     return engine.TableMetadata.decode(stored.metadata).with_referenced_snapshots_only().encode()
 
 

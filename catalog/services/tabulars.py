@@ -1,4 +1,4 @@
-"""What tables and views have in common: their row and their name. Their pointer: `pointer`; their end: `deletion`."""
+"""What tables and views have in common: their row and their name. See also `pointer` and `deletion`."""
 
 import dataclasses
 from collections.abc import Callable
@@ -39,11 +39,11 @@ _LETS_GRANT = {Privilege.OWNERSHIP, Privilege.MANAGE_GRANTS}
 
 
 class TableExists(AlreadyExists):
-    """It is a table that has the name, and a table was to be created."""
+    """The name of a new table is taken by another table."""
 
 
 def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
-    """Raises AlreadyExists when a table or view of the name is there, and InvalidArgument for a name that cannot be."""
+    """Raises AlreadyExists when a table or view has the name, and InvalidArgument for an invalid name."""
     check_name(name, what=str(kind))
     found = Tabular.objects.kind_of(namespace.id, match_key(name))
     if found is not None:
@@ -52,7 +52,7 @@ def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
 
 
 def has_room(namespace: Namespace) -> bool:
-    """Take room for one more table or view, if it is known without counting that there is some."""
+    """Use up one place of the quotas, if this process knows without counting that there is one."""
     return quotas.take_room("tables_in_namespace", within=str(namespace.id)) and quotas.take_room(
         "tables_in_warehouse", within=str(namespace.warehouse_id)
     )
@@ -78,7 +78,7 @@ def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> Already
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Creation:
-    """A table or view whose first metadata file is there, and whose place was looked at; its row is still to come."""
+    """A table or view whose location was checked and whose first metadata file is written; it has no row yet."""
 
     namespace: Granted[Namespace]
     name: str
@@ -102,7 +102,7 @@ def insert(creation: Creation) -> Stored:
 
 
 def write(creation: Creation) -> Creation:
-    """Look at the place, then write the first metadata file there."""
+    """Check the location, then write the first metadata file there."""
     limits.check(creation.new, None)
     creation.claim.check()
     new = creation.new
@@ -111,7 +111,7 @@ def write(creation: Creation) -> Creation:
 
 
 def add(creation: Creation) -> Stored:
-    """The row, its document, its owner, audit and event in one transaction; the row of `replacing` goes in it."""
+    """Add row, document, owner, audit and event in one transaction, which also removes the row of `replacing`."""
     target, context, new = creation.namespace.target, creation.namespace.context, creation.new
     tabular = Tabular(
         id=creation.identifier,
@@ -127,19 +127,19 @@ def add(creation: Creation) -> Stored:
     document = pack(new.file, new.encoded)
     try:
         with changing():
-            hold_place(target)  # what its owner is granted says where it lies
+            hold_place(target)  # the owner's grant stores the ids of the objects that contain it
             if creation.replacing is not None and remove(creation.replacing)[0]:
-                # this key's outcome is the new table: it is what a repeated request asks for
+                # the outcome of the key is the new table, which a repeated request is answered with
                 once = dataclasses.replace(context, idempotency=None)
                 payload = {"purge": False, "replaced-by": str(tabular.id)}
                 record_change(f"drop{creation.kind.capitalize()}", creation.replacing, once, **payload)
             creation.claim.take(tabular.id)
-            if creation.claim.brings_files:  # again: a removal may have ended since it was read
+            if creation.claim.brings_files:  # checked again: a removal may have ended since the file was read
                 metadata_files.ensure_there(target.warehouse, new.file)
             Tabular.objects.add(tabular, document)
             if creation.replacing is None:
                 _give_owners(tabular, creation)
-            else:  # whoever replaces a table takes nothing from those who have rights on it
+            else:  # replacing a table takes no rights from those who have rights on it
                 ledger.pass_on(tabular_chain(creation.replacing)[-1], tabular_chain(tabular))
             record_change(creation.event, tabular, context)
     except IntegrityError as error:
@@ -150,7 +150,7 @@ def add(creation: Creation) -> Stored:
 
 
 def _give_owners(tabular: Tabular, creation: Creation) -> None:
-    """The creator's; what comes back to its namespace is owned by whoever owned it, as far as they are still there."""
+    """The owners: the creator, or for an object that returns to its namespace its former owners who still exist."""
     former = creation.claim.former_owners
     owners = None if former is None else user_removal.remaining(former)
     ledger.give_creator(tabular_chain(tabular), creation.namespace.context.caller, to=owners)
@@ -165,10 +165,10 @@ def register(
     read: Callable[[bytes], NewMetadata],
     replacing: Tabular | None = None,
 ) -> Stored:
-    """Make a metadata file that is there a table or view; `read` checks its content.
+    """Register an existing metadata file as a table or view; `read` checks its content.
 
-    Raises ValidationFailed for a file that is missing or not what it should be, InvalidArgument for one outside the
-    warehouse, AlreadyExists for a taken name or location.
+    Raises ValidationFailed for a file that is missing or not valid, InvalidArgument for one outside the warehouse,
+    AlreadyExists for a taken name or location.
     """
     warehouse = namespace.target.warehouse
     check_name(name, what=str(kind))
@@ -206,8 +206,8 @@ def register(
 def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str) -> None:
     """Give a table or view another name, in the same warehouse. Renaming to its own name changes nothing.
 
-    Raises AlreadyExists when the name is taken, the kind's own 404 when the object is gone meanwhile, and Forbidden
-    when the new place would let somebody grant rights on it who may not now.
+    Raises AlreadyExists when the name is taken, the kind's own 404 when the object was dropped meanwhile, and Forbidden
+    when somebody could grant rights on it in the new namespace who may not now.
     """
     tabular, target = granted.target, destination.target
     check_name(name, what=tabular.kind)
@@ -225,14 +225,14 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     try:
         with changing():
             hold_place(target)
-            # only while it is where the caller's right was found
+            # only if it is still where it was when the caller was authorized
             found_there = Tabular.objects.filter(id=tabular.id, namespace_id=tabular.namespace_id)
             changed = found_there.update(
                 namespace=target, name=name, name_key=match_key(name), updated_at=timezone.now()
             )
             if not changed:
                 raise gone(tabular)
-            if target.id != tabular.namespace_id:  # what was inherited from the old parent ends here
+            if target.id != tabular.namespace_id:  # rights inherited from the old parent end here
                 hold_place(tabular.namespace)
                 *_, ref = tabular_chain(tabular)
                 ledger.reparent(ref, before=namespace_chain(tabular.namespace), after=namespace_chain(target))
@@ -245,10 +245,10 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
 
 
 def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespace]) -> None:
-    """Raises Forbidden when somebody could grant rights on the object in its new place who cannot where it is.
+    """Raises Forbidden when somebody could grant rights on the object in its new namespace who cannot now.
 
-    Not the caller alone is asked about: they may act as a role, or bring it to somebody else. Who may grant those
-    rights where it is may move it wherever they may create.
+    This checks more than the caller's own rights: they may act as a role, or move it to help somebody else. A caller
+    who may grant these rights now may move it wherever they may create.
     """
     if Privilege.MANAGE_GRANTS in granted.privileges:
         return
@@ -273,7 +273,7 @@ def _rename_refused(before: str, target: Namespace, name: str, *, found: str) ->
 
 
 def listed(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[ListedTabular], str | None]:
-    """Those in a namespace in the order of their names' keys, and the key behind which the next page starts."""
+    """The tables or views of a namespace, ordered by name key, and the key behind which the next page starts."""
     shown_to = access.shown_to(granted, NamespaceAction.LIST_EVERYTHING, granted.target.warehouse.project)
     found = Tabular.objects.listed(granted.target.id, kind, after=page.after or "", limit=page.limit, shown_to=shown_to)
     return page.cut(found)

@@ -54,7 +54,7 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
 
 
 def register(namespace: Granted[Namespace], name: str, metadata_location: str) -> Stored:
-    """Make an existing metadata file a view; raises as `tables.register` does."""
+    """Register an existing metadata file as a view; raises as `tables.register` does."""
     return tabulars.register(
         namespace, name, _VIEW, metadata_location, read=lambda file: _new(engine.ViewMetadata.read_file(file))
     )

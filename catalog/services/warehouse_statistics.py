@@ -1,4 +1,4 @@
-"""How many tables and views a warehouse holds, hour by hour: a row an hour, of which the current one is kept fresh."""
+"""How many tables and views a warehouse has, by hour: one row for each hour; the current one is updated."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ from tenants.models.warehouse import PLACES
 DEFAULT_PAGE_SIZE = 100
 HOUR = timedelta(hours=1)
 FRESH = timedelta(minutes=1)
-"""So long the current hour's numbers are good: counting a million tables takes a part of a second."""
+"""How long the current hour's numbers are not counted again: counting a million tables takes a part of a second."""
 _BATCH = 10_000
 
 
@@ -38,7 +38,7 @@ def keep_hour(now: datetime) -> None:
 
 
 def forget_expired(*, older_than: timedelta) -> int:
-    """Remove the hours that are older; returns how many went."""
+    """Remove the hours that are older; returns how many were removed."""
     border = timezone.now() - older_than
     removed = 0
     while True:
@@ -55,7 +55,7 @@ def end_of_hour(moment: datetime) -> datetime:
 
 
 def _refresh(warehouse: Warehouse) -> None:
-    """Count anew, unless that was done within the last minute by whoever it was."""
+    """Count again, unless any process has counted within the last minute."""
     now = timezone.now()
     hour = end_of_hour(now)
     fresh = WarehouseStatistics.objects.filter(warehouse=warehouse, timestamp=hour, updated_at__gt=now - FRESH)
@@ -73,7 +73,7 @@ def _position(key: str) -> datetime:
     return position
 
 
-# dropped tables that can be restored do not count; the lock excludes the deletion of the warehouse
+# dropped tables that can be restored do not count; the lock prevents the deletion of the warehouse
 _COUNT = """
     insert into warehouse_statistics (warehouse_id, timestamp, number_of_tables, number_of_views, updated_at)
     select w.id, %(hour)s,

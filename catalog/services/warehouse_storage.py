@@ -1,4 +1,4 @@
-"""Where a warehouse lies: changed while nothing is in it, tried out at any time."""
+"""The storage of a warehouse: can be changed while the warehouse is empty, and validated at any time."""
 
 from typing import Any, NoReturn
 
@@ -16,10 +16,10 @@ from tenants.services.warehouse_validation import StorageSpec
 
 
 def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
-    """Let the warehouse lie where `spec` says, once that is proven.
+    """Set the warehouse's storage to `spec`, after validating it.
 
-    Raises as `warehouses.create_validated`; BadRequest for another base path once there are namespaces,
-    WarehouseHasUnfinishedTasks while files at the present one wait for their removal.
+    Raises as `warehouses.create_validated`; BadRequest for another base path if there are namespaces,
+    WarehouseHasUnfinishedTasks while files at the current one wait for their removal.
     """
     plan = warehouse_validation.of_storage(granted, spec, is_movable=_is_movable(granted.target), dry=False)
     plan.report.ensure_valid()
@@ -36,7 +36,7 @@ def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
         return Alteration("updateWarehouseStorage", values, {"location": profile.location, "before": now.location})
 
     with changing():
-        # in this order everywhere: locations, then rows
+        # locations, then rows: the same order everywhere, so that two changes never deadlock
         warehouses.lock_creations()
         warehouse_validation.ensure_exclusive(profile, but=granted.target.id)
         left_locations.take(profile, checked=plan.left)
@@ -44,7 +44,7 @@ def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
 
 
 def set_credential(granted: Granted[Warehouse]) -> NoReturn:
-    """Raises BadRequest: no storage of today's types has a credential."""
+    """Raises BadRequest: no supported type of storage has a credential yet."""
     kind = granted.target.profile.type
     raise BadRequest(f"new-storage-credential: storage of the type {kind!r} has no credential: there is none to change")
 
@@ -64,7 +64,7 @@ def _is_movable(warehouse: Warehouse) -> bool:
 
 
 def _ensure_movable(warehouse: Warehouse) -> None:
-    """Again with the row locked, where a namespace may have been made meanwhile."""
+    """Checked again with the row locked, because a namespace may have been created meanwhile."""
     if not _is_movable(warehouse):
         raise WarehouseNotEmpty(f"The warehouse {warehouse.name!r} has namespaces now: its base-path cannot be changed")
     ensure_nothing_pending(warehouse)

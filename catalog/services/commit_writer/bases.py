@@ -1,4 +1,4 @@
-"""What commits start from: the newest state of a table, from memory where that is known to be it, else read."""
+"""The newest state of a table, which commits start from: from memory if that is known to be current, otherwise read."""
 
 from copy import copy
 from dataclasses import replace
@@ -20,10 +20,10 @@ from tenants.models.warehouse import ACTIVE_IN_EPOCH
 
 
 async def newest(known: Tabular) -> Stored | None:
-    """The state that the row `known` has, which was read for this request, or the state that is there by now.
+    """The state of the row `known`, which was read for this request, or a newer one.
 
-    None for one that is large, gone, in another place, or cannot be read. Raises Unavailable when the database is
-    silent.
+    None if the document is too large or cannot be read, or the table was removed or renamed. Raises Unavailable when
+    the database does not answer.
     """
     last = _COMMITTED.get(known.id)
     if last is not None and last.tabular.version >= known.version and _place(last.tabular) == _place(known):
@@ -44,7 +44,7 @@ def remember(stored: Stored) -> None:
 
 
 def forget(known: Tabular) -> None:
-    """Somebody else has changed the table since, or it is an older one again, from a backup."""
+    """Another process has changed the table since, or it has an older state again, from a backup."""
     _COMMITTED.pop(known.id, None)
 
 
@@ -72,7 +72,7 @@ def _stored(row: Row, known: Tabular) -> Stored | None:
 
 
 def _in(known: Tabular, newer: Tabular) -> Tabular:
-    """The newer row in the namespace and warehouse of `known`: its own may be as old as the queue at the table."""
+    """The newer row with the namespace and warehouse of `known`, because its own may be from much earlier requests."""
     if newer.namespace is known.namespace:
         return newer
     found = copy(newer)

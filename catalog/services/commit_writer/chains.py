@@ -1,4 +1,4 @@
-"""The commits of one group, computed one on the other, with their metadata files."""
+"""The commits of one group, each computed on the result of the one before, with their metadata files."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from lakewarden.hot.pace import PACE
 from lakewarden.memory import UNCOUNTED, working
 
 LARGEST = 256 * 1024
-"""Bytes of a document, not packed: what takes longer would hold up the event loop."""
+"""Bytes of a document, not packed: a larger one would block the event loop for too long."""
 
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A commit whose caller waits for its outcome: a state, an error, or None for what is not the writer's."""
+    """A commit whose caller waits for its outcome: a state, an error, or None if the writer does not handle it."""
 
     commit: Commit
     number: int
@@ -32,12 +32,12 @@ class Asked:
 
     @property
     def epoch(self) -> int:
-        """Under which the caller's right was found."""
+        """The authorization epoch of the caller's decision."""
         return self.commit.granted.target.namespace.warehouse.project.authz_epoch
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Where the table was when the caller's right on it was found, and the epoch of that right."""
+        """The table's namespace and name at the time of the caller's decision, and the epoch of the decision."""
         tabular = self.commit.granted.target
         return tabular.namespace_id, tabular.name_key, self.epoch
 
@@ -52,7 +52,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """The outcome of a commit if all steps before it are committed, too; `new` is None if it changes nothing."""
+    """The outcome of a commit, provided that all steps before it are committed; `new` is None if it changes nothing."""
 
     asked: Asked
     outcome: Stored | Exception
@@ -76,16 +76,16 @@ class Chain:
         return next((state for _, _, state in reversed(self.changes)), self.base)
 
     def discard(self) -> None:
-        """Have its files removed: surely nothing points to them."""
+        """Remove its files, without waiting for it; only for chains that were certainly not committed."""
         file_threads.discard(self.base.tabular.namespace.warehouse, [new.file for _, new, _ in self.changes])
 
     def tell(self) -> None:
-        """All steps are committed."""
+        """Give each step its outcome: all of them are committed."""
         for step in self.steps:
             step.asked.tell(step.outcome)
 
     def tell_unknown(self, error: CommitStateUnknown) -> None:
-        """Whether the steps are committed only the database knows: what changes nothing is left to the ordinary way."""
+        """It is unknown whether the steps are committed; steps that change nothing are left to the ordinary path."""
         for step in self.steps:
             step.asked.tell(error if step.new else None)
 
@@ -134,7 +134,7 @@ async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
 
 
 def _step(tip: Stored, asked: Asked) -> Step | None:
-    """None for what is not the writer's."""
+    """None if the writer does not handle this commit."""
     try:
         new = asked.commit.compute(tip)
         if new is None:
@@ -156,7 +156,7 @@ def _step(tip: Stored, asked: Asked) -> Step | None:
 
 
 def _hold(asked: Asked, size: int) -> bool:
-    """Whether there is room for what a commit takes; it is given back when the commit has its outcome."""
+    """Whether there is enough memory for a commit; it is released when the commit has its outcome."""
     if size < UNCOUNTED:
         return True
     if not working().try_take(size, asked.caller):

@@ -1,4 +1,4 @@
-"""Writes and removes metadata files for the event loop, in a few threads that a storage which hangs cannot fill."""
+"""Writes and removes metadata files for the event loop, in a few threads that one hanging storage cannot use up."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,20 +11,20 @@ from tenants.models import Warehouse
 
 _PATIENCE_S = 10.0
 _SHARE_PERCENT = 50
-"""What one warehouse gets of the threads: with the defaults as many as `storage.max_calls_at_once` lets in."""
+"""One warehouse's share of the threads: with the default settings as many as `storage.max_calls_at_once`."""
 
 _in_background: set[asyncio.Task[None]] = set()
 
 
 async def store(warehouse: Warehouse, files: Sequence[tuple[str, bytes]]) -> list[Exception | None]:
-    """Write new files, by location and content; what became of each. See `metadata_files.store`."""
+    """Write new files, by location and content; returns the error of each, or None. See `metadata_files.store`."""
     if len(files) == 1:
         return [await _store(warehouse, *files[0])]
     return list(await asyncio.gather(*(_store(warehouse, *file) for file in files)))
 
 
 def discard(warehouse: Warehouse, files: Sequence[str]) -> None:
-    """Have files removed that nothing points to, without waiting for it. See `metadata_files.discard`."""
+    """Remove files that nothing points to, without waiting for it. See `metadata_files.discard`."""
     if files:
         task = asyncio.create_task(_run(warehouse, lambda: metadata_files.discard(warehouse, files)))
         _in_background.add(task)

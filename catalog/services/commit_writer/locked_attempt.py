@@ -1,4 +1,4 @@
-"""A group's second attempt, after another process had changed or locked the row: it waits for the row, then has it."""
+"""A group's second attempt, after another process changed or locked the row: it waits for the lock of the row."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from lakewarden.hot.connections import connection
 from lakewarden.postgres.bounded import SILENCE
 
 MOST: Final = 4
-"""Attempts that may wait at a time; each keeps a database connection meanwhile."""
+"""Attempts that may wait at a time; each uses a database connection meanwhile."""
 
 
 class _Abandoned(Exception):

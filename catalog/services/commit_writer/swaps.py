@@ -30,7 +30,7 @@ class Swap(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The changes, by their numbers in the chain from 0, whose idempotency keys are in use: nothing was applied."""
+    """The changes whose idempotency keys are in use, by their numbers in the chain from 0; nothing was applied."""
 
     changes: frozenset[int]
 
@@ -39,12 +39,12 @@ Outcome = Swap | Repeated
 
 
 async def swap(chains: Sequence[Chain]) -> Sequence[Outcome | Exception]:
-    """The outcome of each chain. CommitStateUnknown where only the database knows."""
+    """The outcome of each chain. CommitStateUnknown if the database did not answer."""
     return await together_or_each(chains, swap_on, refused=Swap.FAILED)
 
 
 async def swap_on(usable: psycopg.AsyncConnection[Any], chains: Sequence[Chain]) -> list[Outcome]:
-    """Part of the transaction of the connection, or one of its own. Raises psycopg.Error."""
+    """In the connection's transaction, or in one of its own. Raises psycopg.Error."""
     changes = [
         (number, at, GroupedChange(number, change_of(step.asked.commit.event, state.tabular), context))
         for number, chain in enumerate(chains, start=1)

@@ -17,18 +17,18 @@ from lakewarden.hot.batches import Turns
 
 MOST_IN_GROUP: Final = 32
 LARGEST_ASKED: Final = 32 * 1024
-"""Bytes of requirements and updates: what takes longer would hold up the event loop."""
+"""Bytes of requirements and updates: larger ones would block the event loop for too long."""
 MOST_ATTEMPTS: Final = 3
 LOCKED_GROUPS: Final = 8
-"""Groups that wait for the row from the start, after one was lost to another process: it will not be the last."""
+"""After a group lost a race to another process, so many groups lock the row first: further races are likely."""
 
 _Key = tuple[str, UUID]
 
 
 async def commit(one: Commit) -> Stored | None:
-    """The state that the commit has led to; None for what must go the ordinary way: nothing was done.
+    """The state after the commit; None if the commit must take the ordinary path, and nothing was done.
 
-    Raises what the ordinary way raises. Called on the event loop, with a row that was read for this request.
+    Raises the same errors as the ordinary path. Called on the event loop, with a row that was read for this request.
     """
     if one.granted.target.kind != Tabular.Kind.TABLE or one.size > LARGEST_ASKED:
         return None
@@ -52,7 +52,7 @@ class CommitWriter:
         if key is not None:
             if (earlier := self._keys.get(key)) is not None:
                 await asyncio.wait({earlier})
-                return None  # the ordinary way finds what became of it
+                return None  # the ordinary path finds its outcome
             self._keys[key] = asked.outcome
             asked.outcome.add_done_callback(lambda _: self._keys.pop(key, None))
         self._put(asked)
@@ -102,7 +102,7 @@ class _Lane:
                 tell_all(group, error)
 
     def _next(self) -> list[Asked]:
-        """Those whose turn it is, as far as they were allowed where the newest of them has found the table."""
+        """The next commits in turn; those that were authorized under another name or epoch than the newest get None."""
         taken: list[Asked] = []
         while self._waiting and len(taken) < MOST_IN_GROUP:
             each = self._waiting.take()

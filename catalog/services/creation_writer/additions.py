@@ -1,7 +1,8 @@
 """Adds the objects of several requests by one statement, which never waits for a lock on a row or key.
 
-For each object, either everything is added (row, document, owner, audit, event, idempotency outcome) or nothing.
-A name that another transaction is taking cannot be passed over: after a moment the whole batch is left to Django.
+For each object, either everything is added (row, document, owner, audit, event, idempotency outcome) or nothing. The
+statement cannot skip a name that another transaction is inserting: it waits for a moment, and then leaves the whole
+batch to Django.
 """
 
 import asyncio
@@ -33,14 +34,14 @@ _MOST: Final = 64
 """Objects in a statement."""
 _AT_ONCE: Final = 2
 _PATIENCE_MS: Final = 100
-"""How long a batch waits for a name that another transaction is taking: every caller in it waits."""
+"""How long a batch waits for a name that another transaction is inserting; short, because every caller in it waits."""
 
 _telling: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """A new object in `parent`: its `columns` are those of its table that a creation chooses."""
+    """A new object in `parent`; `columns` are the values of its row that the creation determines."""
 
     id: UUID
     parent: Granted[Namespace] | Granted[Warehouse]
@@ -55,7 +56,7 @@ class Addition:
 
 
 async def add(batches: Batches[Addition, bool], addition: Addition) -> bool:
-    """Whether it was added. CommitStateUnknown when only the database knows."""
+    """Whether it was added. Raises CommitStateUnknown when the database did not answer."""
     return await batches.do(addition, caller=addition.parent.context.caller.id)
 
 
@@ -74,14 +75,14 @@ async def _execute(
 
 
 def _tell_followers() -> None:
-    """Without waiting for it: whoever asks OpenFGA next sees to it that it has received every change."""
+    """Does not wait: the next check with OpenFGA applies all changes first, if this has not happened by then."""
     task = asyncio.create_task(_TELLINGS.do(None, caller=""))
     _telling.add(task)
     task.add_done_callback(_telling.discard)
 
 
 async def _tell(changes: Sequence[None]) -> Sequence[None]:
-    """In a thread. A change that is committed while this runs may be missed, so it is followed by another run."""
+    """Runs in a thread. It may miss a change that is committed meanwhile, so that change leads to another run."""
     await asyncio.to_thread(change_log.tell)
     return changes
 
@@ -131,8 +132,8 @@ _COLUMNS = """
     g int, id uuid, warehouse_id uuid, namespace_id uuid, known bigint, base text, tree int,
     project_id text, epoch bigint, ancestors text[], owner text, actor text, kind text
 """
-# A place that somebody else holds is passed over: who moves or drops it, or changes its properties. `for share` reads
-# its newest state, even if that was committed after the statement began; `for key share` would not
+# A namespace that another transaction has locked (to move, drop or change it) is skipped. `for share` reads its newest
+# state, even if that was committed after the statement began; `for key share` would not
 _STATEMENT = """
     with asked as materialized (
         select a.*{content} from jsonb_to_recordset(%(rows)s::jsonb) as a({common}, {columns})

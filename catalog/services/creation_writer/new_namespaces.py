@@ -1,4 +1,4 @@
-"""Creates ordinary namespaces: with a location of the catalog's own choice."""
+"""Creates ordinary namespaces, whose location the catalog chooses."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ class Created(NamedTuple):
 async def create_namespace(
     parent: Granted[Warehouse] | Granted[Namespace], path: Sequence[str], properties: Mapping[str, str]
 ) -> Created | None:
-    """As `namespaces.create`, for what is ordinary; None, with nothing changed, for everything else.
+    """As `namespaces.create`, for ordinary requests; for all others it changes nothing and returns None.
 
-    It is finished even if the caller goes away. Raises CommitStateUnknown.
+    It is completed even if the caller disconnects. Raises CommitStateUnknown.
     """
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
@@ -63,7 +63,7 @@ async def create_namespace(
     task.add_done_callback(_running.discard)
     if not await asyncio.shield(task):
         return None
-    # its first table need not ask
+    # so the creation of its first table need not check the folder
     location_claims.keep_free_folder(identifier, namespace.properties["location"])
     quotas.begin_empty("tables_in_namespace", within=str(identifier))
     return Created(namespace.path, namespace.properties)

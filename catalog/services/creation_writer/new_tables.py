@@ -1,4 +1,4 @@
-"""Creates ordinary tables: at a location of the catalog's own choice, with their files written beside each other."""
+"""Creates ordinary tables, whose location the catalog chooses; their files are written in parallel."""
 
 import asyncio
 from functools import partial
@@ -22,15 +22,15 @@ from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 
 LARGEST_ASKED: Final = 32 * 1024
-"""Bytes of a request: what takes longer would hold up the event loop."""
+"""Bytes of a request: a larger one would block the event loop for too long."""
 
 _running: set[asyncio.Task[Stored | None]] = set()
 
 
 async def create_table(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Stored | None:
-    """As `tables.create`, for what is ordinary; None, with nothing changed, for everything else.
+    """As `tables.create`, for ordinary requests; for all others it changes nothing and returns None.
 
-    It is finished even if the caller goes away. Raises CommitStateUnknown.
+    It is completed even if the caller disconnects. Raises CommitStateUnknown.
     """
     folder = location_claims.free_folder(namespace.target.id)
     if folder is None or request.location is not None or request.stage_create or len(body) > LARGEST_ASKED:
@@ -50,7 +50,7 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder:
         caller = namespace.context.caller.id
         stored, content = await PACE.run(caller, partial(_first, target, name, body, folder))
     except (LakewardenError, NotAnswered):
-        return None  # `tables.create` knows how to say it
+        return None  # `tables.create` raises the error
     warehouse, file = target.warehouse, stored.tabular.metadata_location
     (error,) = await file_threads.store(warehouse, [(file, content)])
     if error is not None:

@@ -1,4 +1,4 @@
-"""What all drops have in common: what is asked for, and the beginning of a deletion that can be taken back."""
+"""What all drops have in common: the options of the request, and the beginning of a deletion that can be undone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tenants.models import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class DropOptions:
-    """`purge`: whether the files go too, None when nobody said; `force` drops what is protected, and for good."""
+    """`purge`: whether files are removed too, None if not stated; `force` overrides protection and soft deletion."""
 
     purge: bool | None = None
     force: bool = False
@@ -32,7 +32,7 @@ class DropOptions:
         return not self.force and warehouse.deletion_profile.expiration_s is not None
 
     def purge_not_before(self) -> datetime | None:
-        """When the files may be removed if the request did not ask for it explicitly; None: immediately.
+        """When the files may be removed if the request did not ask for it explicitly; None means immediately.
 
         Some engines do not send `purgeRequested`, drop a table and register its newest metadata file again.
         """
@@ -63,10 +63,10 @@ def begin(
     is_tracked: bool = True,
     purge_not_before: datetime | None = None,
 ) -> Deletion:
-    """Make the deletion and the task that ends it, part of the transaction of the drop.
+    """Create the deletion and the task that completes it, in the transaction of the drop.
 
-    It ends when the warehouse's time has passed, but not before `not_before`; a final one ends at once. One that is
-    not tracked has no task: the caller removes all of it.
+    It expires when the warehouse's time has passed, but not before `not_before`; a permanent one expires at once. One
+    that is not tracked has no task: the caller removes all of it.
     """
     seconds = 0 if is_final else warehouse.deletion_profile.expiration_s or 0
     ((now, expires_at),) = fetch(_TIMES, {"seconds": seconds, "not_before": not_before})
@@ -100,7 +100,7 @@ def _add_task(deletion_id: UUID, dropped: Dropped, warehouse: Warehouse, *, at: 
 
 
 def payload_of(deletion: Deletion) -> dict[str, object]:
-    """What the events of a drop say of it."""
+    """The data about the deletion in the events of a drop."""
     return {
         "purge": deletion.with_files,
         "soft": not deletion.is_final,
@@ -109,7 +109,7 @@ def payload_of(deletion: Deletion) -> dict[str, object]:
     }
 
 
-# not now(), when the transaction began: the time to restore would be shorter by what the drop has waited
+# not now(), which is when the transaction began: the time to restore would be shorter by the drop's wait for locks
 _TIMES = """
     select at, greatest(at + make_interval(secs => %(seconds)s::double precision), %(not_before)s::timestamptz)
     from clock_timestamp() at

@@ -1,6 +1,6 @@
-"""Drops namespaces: empty ones, or with all that lies below them; for good, or so that the whole can be restored.
+"""Drops namespaces, empty ones or with everything below them; permanently, or so that everything can be restored.
 
-Set-based: however many tables lie below, nothing of them is read here but their number.
+Set-based: however many tables there are below, only their number is read.
 """
 
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """How many live objects lie below a namespace, and how many dropped ones that are not removed yet.
+    """How many live objects a namespace contains, and how many dropped ones that are not removed yet.
 
-    `restorable` are those of the dropped ones that can still be restored, the last of them `until`.
+    `restorable` counts the dropped ones that can still be restored, the last of them `until`.
     """
 
     namespaces: int
@@ -47,12 +47,11 @@ class _Inside:
 
 
 def drop(granted: Granted[Namespace], options: DropOptions) -> None:
-    """Drop a namespace; with `recursive` all that lies below it too.
+    """Drop a namespace; with `recursive` everything below it too.
 
-    In a warehouse of soft deletion the whole is set aside, and restored as one. Otherwise it goes for good, at once
-    or (when much lies below) by a task, which the callers of the catalog do not notice.
-
-    Raises NamespaceNotEmpty, Protected (naming what is protected below), NoSuchNamespace when it is gone or moved.
+    In a warehouse with soft deletion everything is kept, and can be restored as a whole. Otherwise it is removed, at
+    once or (if there are many objects below) by a task, which callers of the catalog do not notice. Raises
+    NamespaceNotEmpty, Protected (naming what is protected below), NoSuchNamespace when it has been dropped or moved.
     """
     known = granted.target
     with changing():
@@ -78,7 +77,7 @@ def drop(granted: Granted[Namespace], options: DropOptions) -> None:
 
 
 def _lock_rows(namespace: Namespace) -> None:
-    """Locks the rows in id order, as commits do; another change of one of them has finished, or will find it gone."""
+    """Locks the rows in id order, as commits do; other changes of them either finish before, or find them removed."""
     fetch(_LOCK_NAMESPACES, {"id": namespace.id})
     fetch(_LOCK_TABULARS, {"id": namespace.id})
 
@@ -88,7 +87,7 @@ def _inside(namespace: Namespace) -> _Inside:
 
 
 def _ensure_empty(namespace: Namespace, inside: _Inside, options: DropOptions) -> None:
-    """What can still be restored does not stand in the way of a drop that can be taken back itself."""
+    """Objects that can still be restored do not prevent a drop that can be undone itself."""
     if inside.live:
         raise NamespaceNotEmpty(
             f"Namespace {namespace} is not empty. Drop what it holds first ({inside.tabulars} tables and views, "
@@ -130,7 +129,7 @@ def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Insid
         namespace.warehouse,
         by=granted.context.caller.id,
         with_files=options.with_files,
-        not_before=inside.until,  # what was dropped in it before can be restored for its whole time
+        not_before=inside.until,  # objects that were dropped in it before stay restorable until their own time is over
     )
     payload = payload_of(deletion)
     _record(granted, options, {**payload, **_counted(inside)})
@@ -172,7 +171,7 @@ def _counted(inside: _Inside) -> dict[str, object]:
 
 
 def _mark(namespace: Namespace, deletion: Deletion) -> None:
-    """Take the namespace and all that lies below it out of the catalog: the tables first, found by the namespaces."""
+    """Remove the namespace and everything below it: the tables first, because they are found by the namespaces."""
     parameters = {"id": namespace.id, "deletion": deletion.id, "at": deletion.deleted_at}
     execute(_MARK_TABULARS, parameters)
     execute(_MARK_NAMESPACES, parameters)
@@ -260,7 +259,7 @@ _OLDER = f"""{_ALL}, older(id) as (
     )
     select d.id from deletion d join older o on o.id = d.id order by d.id for update of d
 """  # noqa: S608 text of our own
-# each of them has a task of its own, which is run now; the rows are found by the tree's removal as well
+# each of them has a task of its own, which is run now; the removal of the tree also finds their rows
 _END_NOW = """
     update deletion set expires_at = clock_timestamp(), with_files = %(purge)s::boolean
     where id = any(%(ids)s::uuid[]) and begun_at is null and expires_at > clock_timestamp() and not is_final

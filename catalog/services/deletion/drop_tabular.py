@@ -1,4 +1,4 @@
-"""Takes a table or view out of the catalog: for good, so that it can be restored, or leaving its files as they are."""
+"""Removes a table or view from the catalog: permanently, so that it can be restored, or without its files."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,10 +17,10 @@ from lakewarden.tasks.scope import Entity, Scope
 
 
 def drop(granted: Granted[Tabular], options: DropOptions) -> None:
-    """Take the table or view out of the catalog: for good, or in a warehouse of soft deletion for a while.
+    """Remove the table or view from the catalog: permanently, or restorably in a warehouse with soft deletion.
 
-    The removal of its files is queued with it, or comes with its expiry. Raises Protected (not with `force`), and the
-    kind's own 404 when it is gone meanwhile.
+    The removal of its files is queued now, or when the deletion expires. Raises Protected (not with `force`), and the
+    kind's own 404 when it has been dropped meanwhile.
     """
     tabular = granted.target
     with changing():
@@ -34,14 +34,14 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
                 _request_purges(tabular, places, not_before=options.purge_not_before())
             payload = {"purge": options.with_files, "force": options.force}
         record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **payload)
-        if not is_soft:  # what is granted on one that can be restored stays
+        if not is_soft:  # grants on an object that can be restored stay
             ledger.forget_object(granted.ref)
 
 
 def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, object]:
     """Soft deletion: free the name and keep everything else until it expires; returns the payload of the event."""
     tabular, namespace = granted.target, granted.target.namespace
-    pointer.lock_row(tabular)  # before its document, as a commit does
+    pointer.lock_row(tabular)  # the row before its document, in the same order as commits, so that both never deadlock
     ensure_unprotected(tabular)
     dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
     if not Tabular.objects.filter(id=tabular.id).exists():
@@ -66,9 +66,9 @@ def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: date
 
 
 def unregister(granted: Granted[Tabular]) -> Stored:
-    """Take it out of the catalog with its files left as they are; returns its last state.
+    """Remove it from the catalog and leave its files; returns its last state.
 
-    Commits that come later, or wait for it now, find nothing to change. Raises the kind's own 404 when it is gone.
+    Commits that wait for its row find that it no longer exists. Raises the kind's own 404 when it has been dropped.
     """
     tabular = granted.target
     with changing():
@@ -81,8 +81,11 @@ def unregister(granted: Granted[Tabular]) -> Stored:
 
 
 def remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
-    """Whether it was there, and all its places. Raises Protected: with the row locked, as somebody may protect it."""
-    pointer.lock_row(tabular)  # before its document, as a commit does
+    """Whether it existed, and all its locations.
+
+    Raises Protected; checked with the row locked, because it may be protected meanwhile.
+    """
+    pointer.lock_row(tabular)  # the row before its document, in the same order as commits, so that both never deadlock
     if not force:
         ensure_unprotected(tabular)
     owned_by = ledger.owners_of([str(tabular.id)])

@@ -1,4 +1,4 @@
-"""The end of a warehouse: refused while anything is in it, or files of what was in it are still being removed."""
+"""Deletes a warehouse: refused while anything is in it, or files of dropped tables are still being removed."""
 
 from django.db import IntegrityError
 from django.db.models import ProtectedError
@@ -17,9 +17,10 @@ from tenants.services import left_locations, warehouse_states
 
 
 def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
-    """Remove the warehouse (with `force` also a protected one), never what is in it; its files stay where they are.
+    """Delete an empty warehouse (with `force` also a protected one); its files stay where they are.
 
-    Raises Protected, WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it is gone meanwhile.
+    Raises Protected, WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it has been deleted
+    meanwhile.
     """
     not_empty = WarehouseNotEmpty(f"The warehouse {granted.target.name!r} is not empty: drop its namespaces first")
     has_files = locations.may_hold_files(granted.target)
@@ -54,7 +55,7 @@ def _ensure_nothing_dropped(warehouse: Warehouse) -> None:
 
 
 def ensure_nothing_pending(warehouse: Warehouse) -> None:
-    """Raises WarehouseHasUnfinishedTasks while files of dropped tables wait for their removal, or it failed."""
+    """Raises WarehouseHasUnfinishedTasks while files of dropped tables wait for removal, or the removal has failed."""
     found = waiting_purges.count_below(warehouse.location)
     if found:
         raise WarehouseHasUnfinishedTasks(

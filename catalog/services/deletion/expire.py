@@ -1,7 +1,7 @@
-"""The end of what was dropped: rows, rights and, where wished, files go when the time fixed at the drop has passed.
+"""Completes deletions: removes rows, rights and, if requested, files when the time fixed at the drop has passed.
 
-Run by a worker, safe to run again at any point: that it has begun is committed first, then each batch is one
-transaction that finds what is left.
+Run by a worker, and safe to repeat at any point: the beginning is committed first, then each batch is one transaction
+that finds what is left.
 """
 
 import logging
@@ -34,7 +34,7 @@ BATCH = 500
 
 @app.task(name="expire_deletion", queue=SOFT_DELETION, retry=Retries())
 def expire_deletion(deletion_id: str, task_id: str | None = None) -> int:
-    """Remove what a deletion has dropped; returns how many objects went.
+    """Remove the objects of a deletion; returns how many were removed.
 
     An object that was restored in the meantime is not an error; if it is too early, the task is scheduled again.
     """
@@ -48,24 +48,24 @@ def expire_deletion(deletion_id: str, task_id: str | None = None) -> int:
 
 
 def undo_when_cancelled() -> None:
-    """Have what it would have removed restored when a task of the queue is cancelled; called once, at the start."""
+    """Register that cancelling a task of the queue restores the objects of its deletion; called once, at the start."""
     control.on_cancel(SOFT_DELETION, hold=_hold_tree, undo=_bring_back)
 
 
 def _hold_tree(scope: Scope) -> None:
-    """Whoever restores takes the tree's lock before the task's: so does whoever cancels."""
+    """Undropping takes the tree's lock before the task's, so cancelling does the same."""
     if scope.warehouse_id is not None:
         lock_tree(scope.warehouse_id, exclusive=True)
 
 
 def _bring_back(task_id: UUID, context: RequestContext) -> None:
-    """Its task is cancelled: nothing else would ever end the deletion."""
+    """Restores the deletion whose task is cancelled: without the task nothing else would ever complete it."""
     for deletion in Deletion.objects.filter(task_id=task_id):
         undrop.bring_back(deletion, context)
 
 
 def _remove_all(deletion_id: UUID, run: Attempt) -> int:
-    """Until nothing is left; returns how many objects went."""
+    """Until nothing is left; returns how many objects were removed."""
     removed = 0
     ((total,),) = fetch(_COUNT, [deletion_id, deletion_id])
     for count in batches(deletion_id, RequestContext(Caller(SYSTEM), str(run.task_id))):
@@ -76,7 +76,7 @@ def _remove_all(deletion_id: UUID, run: Attempt) -> int:
 
 
 def batches(deletion_id: UUID, context: RequestContext) -> Iterator[int]:
-    """Remove everything, what was dropped before inside of it first; yields how many objects each transaction took.
+    """Remove everything, earlier drops inside of it first; yields how many objects each transaction removed.
 
     Raises Postponed before its time. Nothing is removed before the beginning is committed.
     """
@@ -89,7 +89,7 @@ def batches(deletion_id: UUID, context: RequestContext) -> Iterator[int]:
 
 
 def _begin(deletion_id: UUID) -> bool:
-    """Write down that nothing of it can be restored any more; False when it is over or was restored."""
+    """Record that nothing of it can be restored any more; False when it was completed or restored already."""
     with transaction.atomic():
         due = fetch(_DUE, [deletion_id])
         if not due:
@@ -127,7 +127,7 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
     if not found:
         return 0
     ids = [tabular.id for tabular in found]
-    # in the namespace that they were in, for whoever may have them back
+    # with the namespace that they were in, which decides who may register them again
     places = occupied_locations.release(ids, owned_by=ledger.owners_of([str(each) for each in ids]))
     if deletion.with_files:
         for tabular in found:
@@ -153,7 +153,7 @@ def _request_purge(tabular: Tabular, location: str, deletion: Deletion) -> None:
 
 
 def _folder_that_stays(tabular: Tabular, location: str, deletion: Deletion) -> str:
-    """The folder of a namespace that goes too does not stay."""
+    """The folder of a namespace that is removed too is not kept."""
     warehouse = deletion.warehouse
     if deletion.object_type == ObjectType.NAMESPACE:
         return warehouse.location
@@ -172,12 +172,12 @@ def _remove_namespaces(deletion: Deletion, context: RequestContext) -> int:
 
 def _record(changed: str, ids: Sequence[UUID], deletion: Deletion, context: RequestContext) -> None:
     if deletion.is_final:
-        return  # its drop has told that it is gone for good
+        return  # the event of its drop has already said that it is permanent
     parameters = {"ids": list(ids), "purge": deletion.with_files, "deletion": str(deletion.id)}
     record_rows(changed, parameters, project_id=deletion.warehouse.project_id, context=context)
 
 
-# not now(), when the transaction began: it may have waited since
+# not now(), which is when the transaction began: it may have waited since
 _DUE = """
     with locked as materialized (select expires_at, begun_at from deletion where id = %s for update)
     select expires_at, begun_at is not null or expires_at <= clock_timestamp() from locked
@@ -187,7 +187,7 @@ _COUNT = """
     select (select count(*) from tabular where deletion_id = %s)
          + (select count(*) from namespace where deletion_id = %s)
 """
-# what had been dropped in the namespaces before they were: a tree's time is never before that of what is in it
+# objects that were dropped in these namespaces earlier: a tree never expires before what is in it
 _INSIDE = """
     select t.deletion_id from namespace n join tabular t on t.namespace_id = n.id
     where n.deletion_id = %(id)s and t.deletion_id <> %(id)s

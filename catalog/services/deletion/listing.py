@@ -1,4 +1,4 @@
-"""Lists what is dropped and can be restored, the newest drops first."""
+"""Lists dropped objects that can be restored, the newest drops first."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from tenants.models import Warehouse
 class DeletedObject(NamedTuple):
     """`time_left_s` is 0 for one that has expired and waits for its removal.
 
-    `dropped_with` is the id of the namespace that was dropped with all that lay in it, when that was the drop.
+    `dropped_with` is the id of the namespace with which it was dropped, if it was not dropped by itself.
     """
 
     id: UUID
@@ -39,13 +39,13 @@ Listed = tuple[list[DeletedObject], str | None]
 def tabulars(granted: Granted[Warehouse], page: Page, *, namespace_id: UUID | None) -> Listed:
     """Tables and views of a warehouse (of a namespace in it), and the key behind which the next page starts.
 
-    Callers who may not list all of them get those that they have a right on, or in whose namespaces they have one.
+    Callers who may not list all of them get those on which, or on whose namespaces, they have a right.
     """
     return _listed(_TABULARS, granted, page, namespace=namespace_id)
 
 
 def namespaces(granted: Granted[Warehouse], page: Page) -> Listed:
-    """As `tabulars`, the namespaces that were dropped themselves, not with another one."""
+    """As `tabulars`, for namespaces that were dropped by themselves, not with another one."""
     return _listed(_NAMESPACES, granted, page)
 
 

@@ -1,4 +1,4 @@
-"""What a purge may remove: the places of its own object alone, looked at right before each batch."""
+"""What a purge may remove: only the locations of its own object, which is checked right before each batch."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ from lakewarden.storage.interface import StorageError
 
 
 def ensure_own(location: str, owner: str | None) -> None:
-    """Raises StorageError when another object's, a namespace's or a warehouse's location is in the way."""
+    """Raises StorageError when another object's, a namespace's or a warehouse's location overlaps the location."""
     if foreign := occupied_locations.foreign_to_purge(location, _id(owner)):
         raise StorageError(f"{location} is, contains or is inside {foreign}: nothing in it is removed")
 

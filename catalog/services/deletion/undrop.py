@@ -1,4 +1,4 @@
-"""Restores what was dropped and has not expired: tables, views, and namespaces with all that was dropped with them."""
+"""Restores dropped objects that have not expired: tables, views, and namespaces with everything dropped with them."""
 
 from collections.abc import Sequence
 from datetime import UTC
@@ -23,10 +23,11 @@ Target = Granted[Namespace] | Granted[Tabular]
 
 
 def undrop(targets: Sequence[Target], *, warehouse_id: UUID, context: RequestContext) -> None:
-    """Restore all of them, or none; a namespace comes back with everything that was dropped with it.
+    """Restore all of them, or none; a namespace with everything that was dropped with it.
 
-    Raises Conflict for what has expired or is being removed, or lies in a namespace that is dropped itself or was moved
-    meanwhile, AlreadyExists when the name is taken, the kind's own 404 for what is gone or was restored meanwhile.
+    Raises Conflict for an object that has expired or is being removed, or is in a namespace that is dropped itself or
+    was moved meanwhile; AlreadyExists when the name is taken; the kind's own 404 for an object that was removed or
+    restored meanwhile.
     """
     wanted = [target.target for target in targets]
     namespaces = sorted((each for each in wanted if isinstance(each, Namespace)), key=lambda each: len(each.path))
@@ -44,9 +45,9 @@ def undrop(targets: Sequence[Target], *, warehouse_id: UUID, context: RequestCon
 
 
 def bring_back(deletion: Deletion, context: RequestContext) -> None:
-    """Restore what is left of a deletion, in the caller's transaction and whatever its time: its end is cancelled.
+    """Restore what is left of a deletion whose task is cancelled, in the caller's transaction, also after its time.
 
-    Holds the tree's lock already. Raises AlreadyExists and Conflict as `undrop`, but for its time.
+    The caller holds the tree's lock already. Raises AlreadyExists and Conflict as `undrop`, except for the time.
     """
     locked = Deletion.objects.select_for_update(of=("self",)).select_related("warehouse").filter(id=deletion.id).first()
     if locked is None:
@@ -62,7 +63,7 @@ def bring_back(deletion: Deletion, context: RequestContext) -> None:
 
 
 def _lock(identifiers: Sequence[UUID | None]) -> dict[UUID | None, Deletion]:
-    """Those that are there, which nobody ends or restores until the transaction is over; none is final.
+    """The deletions that exist and are not permanent, locked so that nothing else completes or restores them.
 
     Raises Conflict when the time of one is over, or its removal has begun.
     """
@@ -136,13 +137,13 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
 
 
 def _ensure_not_moved(known: Namespace, namespace: Namespace) -> None:
-    """The caller's right was found by where it lay."""
+    """The caller was authorized by the namespace that it was in."""
     if known.lineage != namespace.lineage:
         raise Conflict(f"The namespace {known} was moved to {namespace} in the meantime: check its path and try again")
 
 
 def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
-    """Make all rows of the deletion live again, and end it with its task; tells of all but the named object."""
+    """Make all rows of the deletion live, and remove it with its task; records events for all but the named object."""
     parameters = {"deletion": deletion.id, "named": str(deletion.object_id), "event": EVENT}
     record_rows(_REST, parameters, project_id=deletion.warehouse.project_id, context=context)
     execute(_LIVE_NAMESPACES, [deletion.id])
