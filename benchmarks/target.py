@@ -16,7 +16,10 @@ _FILE = "file://"
 
 @dataclass(slots=True)
 class Target:
-    """`files`: the warehouse's directory, where it is a local one. `namespaces` are ours: all that was created."""
+    """`files`: the warehouse's directory, where it is a local one.
+
+    `namespaces` are those that the benchmark has created.
+    """
 
     client: RestClient
     warehouse: str

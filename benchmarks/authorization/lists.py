@@ -20,7 +20,7 @@ _IN_ROLE = """
 
 def measure(server: InProcess, *, rounds: int, owned: int = OWNED) -> tuple[list[Row], list[str]]:
     """Rows of (caller, list, cost of the first request after a change of rights, cost when everything is known), and
-    the plans of the filters for him who owns most.
+    the plans of the filters for the user who owns most.
     """
     tall, wide = filled(server, "tall", count=TABLES, each=10), filled(server, "wide", count=TABLES, each=TABLES)
     far = filled(server, "far", count=owned, each=100)
@@ -31,7 +31,7 @@ def measure(server: InProcess, *, rounds: int, owned: int = OWNED) -> tuple[list
         place.allow(_ROLE, step=2)
     run(server.url, _IN_ROLE, {"role": _ROLE, "project": PROJECT})
     far.allow("oidc~landlord", step=1, privilege="ownership")
-    tall.allow("oidc~landlord", step=10_000)  # one, so that he is let in
+    tall.allow("oidc~landlord", step=10_000)  # one, so that the user has a right in the project
     if (repaired := told()) is not None:
         print(f"OpenFGA was told {repaired[0]:,} rights in {repaired[1]:.1f} s\n", flush=True)
     everything = {"writes": [{"privilege": "describe", "principal": {"user": "oidc~reader"}}]}

@@ -18,7 +18,7 @@ _PATIENCE_S = 60
 @dataclass(frozen=True, slots=True)
 class Scene:
     """`stranger` and `creator` are tokens: of somebody without any right, and with `create` on one namespace, in which
-    the tables `mine` (small) and `large` are theirs. Paths are below the warehouse's.
+    they own the tables `mine` (small) and `large`. Paths are below the warehouse's.
     """
 
     port: int

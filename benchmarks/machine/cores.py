@@ -26,7 +26,7 @@ class Cores:
 def pin(pids: Iterable[int], cores: frozenset[int]) -> None:
     """Keep all threads of these processes on `cores`; what they start later stays there too.
 
-    Processes that have ended, or that are not ours, are left alone.
+    Processes that have ended, or that belong to another user, are not changed.
     """
     for pid in pids:
         with suppress(OSError):

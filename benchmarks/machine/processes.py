@@ -95,7 +95,7 @@ def ports_towards(pid: int, remote_port: int) -> set[int]:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """The variables that a process was started with; empty when it is not ours to read."""
+    """The variables that a process was started with; empty when permission is denied."""
     try:
         content = (_PROC / str(pid) / "environ").read_bytes()
     except OSError:
@@ -107,7 +107,7 @@ def environment_of(pid: int) -> dict[str, str]:
 def socket_inodes(pid: int) -> set[str]:
     """The inodes of the sockets that a process holds."""
     found = set()
-    with suppress(OSError):  # it ended meanwhile, or is not ours to read
+    with suppress(OSError):  # it ended meanwhile, or permission is denied
         for entry in (_PROC / str(pid) / "fd").iterdir():
             with suppress(OSError):
                 target = str(entry.readlink())

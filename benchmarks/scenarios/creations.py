@@ -15,7 +15,7 @@ from benchmarks.target import Target
 
 @dataclass(slots=True)
 class Creations:
-    """A workload that makes names by a counter; `created` is told those that were answered with success."""
+    """A workload that generates names by a counter; `created` gets those that were answered with success."""
 
     build: Callable[[str], bytes]
     names: Callable[[], str]
@@ -59,7 +59,7 @@ class CreateNamespace:
 
         return Creations(build, fresh, self._target.namespaces.append, {})
 
-    def verdict(self, workload: Workload) -> str | None:  # noqa: ARG002 the status says it all
+    def verdict(self, workload: Workload) -> str | None:  # noqa: ARG002 the status is enough
         return None
 
 

@@ -1,4 +1,4 @@
-"""For the stories of attackers: each begins with the rights that the attacker has.
+"""For the stories of attackers: the docstring of each begins with the rights that the attacker has.
 
 `lake` is the victim's: a warehouse in which `engine` may create and modify everything. `outsider` may create in one
 namespace, `outside`, and has no other right. `reader` may read one table, `sales.orders`.
@@ -30,7 +30,7 @@ def lake(engine: AsgiClient, warehouse: Warehouse) -> Lake:
 
 @pytest.fixture
 def outsider(lake: Lake) -> Lake:
-    """The warehouse as somebody sees it who may only create in `outside`."""
+    """The warehouse as seen by a user who may only create in `outside`."""
     assert lake.create_namespace("outside").status == 200
     namespace = Namespace.objects.select_related("warehouse__project").get(path=["outside"])
     ledger.give(namespace_chain(namespace), [(PrincipalId("oidc~outsider"), Privilege.CREATE)], granted_by=ADMIN)
@@ -40,7 +40,7 @@ def outsider(lake: Lake) -> Lake:
 
 @pytest.fixture
 def reader(lake: Lake) -> Lake:
-    """The warehouse as somebody sees it who may read the table `sales.orders`, and no other."""
+    """The warehouse as seen by a user who may read the table `sales.orders`, and no other."""
     assert lake.create_table("orders").status == 200
     table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")
     ledger.give(tabular_chain(table), [(PrincipalId("oidc~reader"), Privilege.SELECT)], granted_by=ADMIN)

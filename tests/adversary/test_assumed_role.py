@@ -1,4 +1,4 @@
-"""Who acts as a role creates for the role: nothing is left to them when they leave it."""
+"""Objects that are created while acting as a role belong to the role: whoever leaves the role has no right on them."""
 
 import pytest
 
@@ -13,7 +13,7 @@ MALLORY = "oidc~mallory"
 
 @pytest.fixture
 def role(admin: AsgiClient, lake: Lake) -> str:
-    """Mallory is in it; it may create in the warehouse, and warehouses and roles in the project."""
+    """A role with the member Mallory; it may create in the warehouse, and warehouses and roles in the project."""
     assert admin.post(f"{API}/user", {"id": MALLORY, "name": "M", "user-type": "human"}).status == 201
     made = str(admin.post(f"{API}/role", {"name": "builders"}).json()["id"])
     assert admin.post(f"{API}/role/{made}/members", {"members": [{"user": MALLORY}]}).status == 204
@@ -66,7 +66,7 @@ def test_whatever_is_created_belongs_to_the_role(
 
 
 def creation(metadata: dict[str, object]) -> dict[str, object]:
-    """The commit that makes a staged table."""
+    """The commit that completes a staged table."""
     return {
         "requirements": [{"type": "assert-create"}],
         "updates": [

@@ -1,4 +1,4 @@
-"""Nobody takes so much of the server that others get none: bodies, threads, places in the queue, health."""
+"""No caller can use up what others need of the server: memory for bodies, threads, places in the queue, health checks."""
 
 import gzip
 import threading
@@ -21,12 +21,12 @@ from tests.servers.asgi_client import Answer
 
 MIB = 1024 * 1024
 SOON_S = 10
-"""Far more than an answer takes, and less than anything waits for a lock."""
+"""Far longer than an answer takes, and shorter than the wait for a lock."""
 CHUNKED = {"transfer-encoding": "chunked"}
 
 
 class Pouring:
-    """A body of 20 MiB in pieces of 64 KiB; `taken` is how many bytes of it the server took."""
+    """A body of 20 MiB in pieces of 64 KiB; `taken` counts the bytes that the server read."""
 
     def __init__(self, headers: dict[str, str], token: str | None = None) -> None:
         self.taken = 0
@@ -35,7 +35,7 @@ class Pouring:
         self._headers = headers | ({"authorization": f"Bearer {token}"} if token else {})
 
     def send(self, path: str) -> tuple[int, dict[bytes, bytes]]:
-        """Status and headers; `taken` is then what was taken before the answer."""
+        """Status and headers; `taken` is the number of bytes that were read before the answer."""
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -84,7 +84,7 @@ def test_a_large_body_is_not_read_where_nobody_needs_a_token(lake: Lake, path: s
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(lake: Lake) -> None:
-    """Rights: a valid token, none else."""
+    """Rights: only a valid token."""
     body = Pouring({"content-length": str(33 * MIB)}, "stranger")
     assert body.send(lake.path("namespaces"))[0] == 413
     assert body.taken == 0
@@ -106,7 +106,7 @@ def test_a_caller_cannot_fill_the_memory_for_bodies_with_tiny_compressed_ones(
 
 @contextmanager
 def stuck(lake: Lake, view: str, *, requests: int, database_url: str) -> Iterator[Sequence[Future[Answer]]]:
-    """Commits to a view of theirs, each in a thread, that all wait for a lock which somebody's session holds."""
+    """Commits to the attacker's own view, each in a thread, all waiting for a lock that another session holds."""
     with ThreadPoolExecutor(requests) as clients, psycopg.connect(database_url) as holder:
         assert holder.execute("select id from tabular where name = %s for update", [view]).fetchall()
         body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
@@ -159,7 +159,7 @@ def test_a_queue_that_is_full_refuses_at_once_and_promises_that_nothing_was_done
 
 
 def test_health_asks_the_database_again_when_its_session_was_cut(lake: Lake, database_url: str) -> None:
-    """Rights: those of the database's operator, who ends sessions."""
+    """Rights: those of the database's operator, who terminates sessions."""
     for _ in range(3):
         assert lake.client.get("/health").status == 200
         with psycopg.connect(database_url, autocommit=True) as operator:
@@ -174,7 +174,9 @@ def test_health_asks_the_database_again_when_its_session_was_cut(lake: Lake, dat
 
 
 def _let_threads_reconnect() -> None:
-    """The sessions of the requests' threads were ended too: other tests' statements shall not be the first to see."""
+    """Reconnects: the sessions of the requests' threads were terminated too, and the next test must not fail because of
+    it.
+    """
     count = len(asgi.THREADS.executor._threads)
     together = threading.Barrier(count)
 

@@ -1,4 +1,4 @@
-"""Rights on a table of others are not won by taking it elsewhere: not for oneself, not for somebody else."""
+"""Moving or registering another user's table gives nobody more rights on it: neither the caller nor an accomplice."""
 
 import pytest
 
@@ -18,7 +18,7 @@ MALLORY, THIRD = "oidc~mallory", "oidc~third"
 
 @pytest.fixture
 def mallory(lake: Lake, admin: AsgiClient) -> Lake:
-    """Who owns the namespace `own`, and may modify the table `sales.orders` of others."""
+    """A user who owns the namespace `own`, and may modify the table `sales.orders`, which belongs to somebody else."""
     assert lake.create_table("orders").status == 200
     for user in (MALLORY, THIRD):
         assert admin.post(f"{API}/user", {"id": user, "name": "M", "user-type": "human"}).status == 201
@@ -95,7 +95,7 @@ def test_dropping_with_its_files_kept_and_registering_at_home_wins_nothing(lake:
 def test_what_can_be_restored_is_not_made_final_by_unregistering(
     lake: Lake, mallory: Lake, warehouse: Warehouse
 ) -> None:
-    """Rights: modify on `sales.orders`, in a warehouse of soft deletion."""
+    """Rights: modify on `sales.orders`, in a warehouse with soft deletion."""
     Warehouse.objects.filter(id=warehouse.id).update(delete_profile={"type": "soft", "expiration-seconds": 3600})
     assert mallory.client.post(mallory.table("orders", "unregister")).status == 403
     assert lake.load("orders")
@@ -112,7 +112,7 @@ def test_a_table_that_comes_back_to_its_namespace_is_its_owners(lake: Lake, mall
 
 
 def test_an_owner_who_drops_and_registers_again_stays_owner(lake: Lake) -> None:
-    """Rights: create on `sales`; what the outsider made they may drop and bring back, as engines do."""
+    """Rights: create on `sales`; the outsider may drop their own tables and register them again, as engines do."""
     sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
     give(sales, Privilege.CREATE)
     mallory = lake.as_user("mallory")
@@ -133,7 +133,7 @@ def test_files_of_others_are_not_brought_under_the_name_of_ones_own_table(lake: 
 
 
 def test_what_comes_back_is_not_given_to_the_deleted(lake: Lake, mallory: Lake, admin: AsgiClient) -> None:
-    """Rights: modify and create on `sales`; its table's owner, who drops it, is deleted before it comes back."""
+    """Rights: modify and create on `sales`; the table's owner drops it, and is deleted before it is registered again."""
     table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")
     give(table, Privilege.OWNERSHIP, THIRD)
     location = dropped_with_its_files_kept(mallory)
@@ -144,7 +144,9 @@ def test_what_comes_back_is_not_given_to_the_deleted(lake: Lake, mallory: Lake, 
 
 
 def test_who_manages_grants_may_have_what_comes_back(lake: Lake, mallory: Lake) -> None:
-    """Rights: modify, create and manage_grants on `sales`: who registers it there may grant every right on it anyway."""
+    """Rights: modify, create and manage_grants on `sales`, with which the caller may grant every right on the table
+    anyway.
+    """
     location = dropped_with_its_files_kept(mallory)
     sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
     give(sales, Privilege.MANAGE_GRANTS)
@@ -154,7 +156,7 @@ def test_who_manages_grants_may_have_what_comes_back(lake: Lake, mallory: Lake) 
 
 
 def dropped_with_its_files_kept(mallory: Lake) -> str:
-    """`sales.orders`, dropped by somebody who may modify and create in `sales`; where its metadata file is."""
+    """Drops `sales.orders` as a user who may modify and create in `sales`; returns the location of its metadata file."""
     sales = Namespace.objects.select_related("warehouse__project").get(path=["sales"])
     give(sales, Privilege.MODIFY)
     give(sales, Privilege.CREATE)

@@ -1,4 +1,4 @@
-"""Somebody holds a row for ever: whoever needs it is told so in time, and nobody else notices."""
+"""A session locks a row for ever: requests that need it get an error in time, and other requests are not delayed."""
 
 import threading
 import time
@@ -17,14 +17,14 @@ from tests.servers.asgi_client import Answer
 
 LOCK_S = 1.0
 MACHINE_S = 5.0
-"""What a busy machine may add."""
+"""Additional time for a busy machine."""
 CROWD = 20
-"""More than the server has threads."""
+"""More requests than the server has threads."""
 
 
 @pytest.fixture
 def impatient(lake: Lake, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[psycopg.Connection]:
-    """A session of somebody else; ours wait for it no longer than LOCK_S."""
+    """A session outside of the server; the server's own sessions wait for its locks no longer than LOCK_S."""
     with monkeypatch.context() as patch, closing(psycopg.connect(database_url)) as other:
         patch.setenv("LAKEWARDEN__DATABASE__LOCK_TIMEOUT_S", str(LOCK_S))
         config.current.cache_clear()
@@ -35,7 +35,7 @@ def impatient(lake: Lake, database_url: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _renew(url: str) -> None:
-    """End all sessions: those that are opened after it have the settings of now."""
+    """Terminate all sessions, so that new ones get the current settings."""
     connection.close()
     with closing(psycopg.connect(url, autocommit=True)) as ending:
         ending.execute(
@@ -90,7 +90,7 @@ def test_a_crowd_behind_one_row_leaves_room_for_others(lake: Lake, impatient: ps
     waits = []
     with ThreadPoolExecutor(CROWD) as crowd:
         stormed = [crowd.submit(storm) for _ in range(CROWD)]
-        time.sleep(2 * LOCK_S)  # by now it has come to a standstill
+        time.sleep(2 * LOCK_S)  # by now all commits wait for the row
         for number in range(5):
             begun = time.monotonic()
             assert lake.commit("others", set_properties(a=str(number))).status == 200
@@ -106,7 +106,9 @@ def test_a_crowd_behind_one_row_leaves_room_for_others(lake: Lake, impatient: ps
 def test_a_batch_that_waits_in_vain_is_not_tried_one_by_one(
     lake: Lake, impatient: psycopg.Connection, kind: str
 ) -> None:
-    """Rights: modify on some tables, and a session of the database that holds what every change is written to."""
+    """Rights: modify on some tables, and a session of the database that locks the table to which every change is
+    written.
+    """
     names = [f"t{number}" for number in range(12)]
 
     def change(name: str) -> Answer:

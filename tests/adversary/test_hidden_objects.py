@@ -1,4 +1,4 @@
-"""Somebody without a right on an object cannot tell it from one that does not exist."""
+"""A caller without a right on an object gets the same answers as for one that does not exist."""
 
 from tests.integration.catalog.lake import Lake
 

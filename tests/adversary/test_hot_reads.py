@@ -1,4 +1,4 @@
-"""Who stalls or fills the hot reads does so for nobody else."""
+"""A caller who stalls or overloads the hot reads delays nobody else."""
 
 import psycopg
 import pytest
@@ -11,9 +11,9 @@ from tests.integration.catalog.lake import Lake, set_properties
 
 
 def test_a_silent_database_is_waited_for_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rights: those of the network between server and database."""
+    """Rights: control of the network between server and database."""
     lake.create_table("orders")
-    for _ in range(2):  # it is warm then
+    for _ in range(2):  # now the caches are warm
         assert lake.client.get(lake.table("orders")).status == 200
     waits = 0
 

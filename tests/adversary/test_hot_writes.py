@@ -1,4 +1,4 @@
-"""The writes that are served on the event loop give nobody more than those that go through Django."""
+"""Writes on the event loop allow no caller more than writes through Django."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def orders(lake: Lake) -> Lake:
 
 @contextmanager
 def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """Commits of hot writes are begun, and end with this block; those that were begun."""
+    """Commits on the event loop do not end before this block ends; yields those that have begun."""
     begun: list[object] = []
     go_on = asyncio.Event()
 
@@ -122,7 +122,7 @@ def test_a_flood_of_commits_leaves_room_for_those_of_others(
     """Rights: modify on the table."""
     grant("calm", "modify")
     calm = orders.as_user("calm")
-    for each in (orders, calm):  # what they may do is known then
+    for each in (orders, calm):  # now the caller's decisions are cached
         assert each.commit("orders", set_properties(b="1")).status == 200
     room = Shares(16, percent=75)
     monkeypatch.setattr(write, "IN_PROGRESS", room)
@@ -134,7 +134,7 @@ def test_a_flood_of_commits_leaves_room_for_those_of_others(
             assert "12 in progress, 0 waiting; 12 of them are yours" in refused[0].message()
             other = pool.submit(calm.commit, "orders", set_properties(b="2"))
             with pytest.raises(TimeoutError):
-                other.result(0.5)  # it was let in
+                other.result(0.5)  # the request was admitted
         assert other.result(SOON_S).status == 200
         assert Counter(each.result(SOON_S).status for each in flood) == {200: 12, 503: 12}
     assert room.taken == 0
@@ -152,7 +152,7 @@ def test_a_client_that_goes_away_changes_what_it_sent_completely_or_nothing(
             return parts.pop() if parts else {"type": "http.disconnect"}
 
         async def send(_: Any) -> None:
-            """Nobody reads it."""
+            """The client does not read the answer."""
 
         scope = {
             "type": "http",

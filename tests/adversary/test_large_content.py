@@ -1,6 +1,6 @@
-"""What somebody may not read costs the server nothing large, and what anybody may write has a limit.
+"""Content that a caller may not read costs the server little, and content that a caller may write has a limit.
 
-`huge` is what an earlier release may have stored: it has no limit.
+`huge` stands for content from an earlier release without limits.
 """
 
 import gzip
@@ -29,7 +29,7 @@ from tests.servers.asgi_client import Answer
 Limited = Callable[..., None]
 
 NARROW = 16 * 1024
-"""Bytes: more than any look-up needs that comes before the decision."""
+"""Bytes: more than any query before the decision needs."""
 
 
 class Fetched:
@@ -88,7 +88,7 @@ def _add_tables(namespace: Namespace, count: int) -> None:
 
 
 def _calls(lake: Lake, namespace: str) -> Iterator[tuple[str, str, Any]]:
-    """Every route that looks the namespace `sales`, or something in it, up: method, path, body."""
+    """Every route that looks up the namespace `sales` or an object in it: method, path, body."""
     management = f"/management/v1/warehouse/{lake.warehouse_id}"
     for path in (
         lake.namespace("sales"),
@@ -118,7 +118,7 @@ def test_nothing_large_is_fetched_for_somebody_without_a_right(lake: Lake, huge:
     """Rights: none; only a token."""
     stranger = lake.as_user("stranger")
     for method, path, body in _calls(lake, huge):
-        for _ in range(2):  # the second time the hot routes know the decision
+        for _ in range(2):  # the second time the hot routes have cached the decision
             fetched.take()
             answer = stranger.client.call(method, path, json=body)
             assert fetched.take() < NARROW, (method, path)
@@ -160,7 +160,7 @@ def test_large_properties_are_answered_by_a_thread_and_not_by_the_loop(
 
 @pytest.fixture
 def hot_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Tells how large a row the loop has fetched, at most."""
+    """Measures the largest row that the event loop has fetched."""
     from lakewarden.hot import coalescer  # noqa: PLC0415 needs settings
     from lakewarden.hot.sessions import Row  # noqa: PLC0415 as above
 
@@ -178,7 +178,7 @@ def hot_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def test_a_list_is_fetched_anew_under_each_epoch_and_still_in_one_query(lake: Lake, huge: str) -> None:
-    """Rights: everything in the warehouse. The answers stay whole while decisions are forgotten and known again."""
+    """Rights: everything in the warehouse. Answers stay complete while cached decisions are removed and added again."""
     for _ in range(3):
         names = [each["name"] for each in lake.client.get(lake.namespace("sales", "tables")).json()["identifiers"]]
         assert len(names) == 3_000
@@ -293,7 +293,7 @@ def _padded(number: int) -> dict[str, Any]:
 def test_small_commits_do_not_grow_metadata_beyond_the_limit(
     lake: Lake, limited: Limited, base: Path, fetched: Fetched
 ) -> None:
-    """Rights: create and modify. Whoever is above the limit may remove, but not add."""
+    """Rights: create and modify. Above the limit, removing is allowed and adding is not."""
     limited(max_metadata_bytes=100_000)
     assert lake.create_table("orders").status == 200
     answers = [lake.commit("orders", _padded(number)) for number in range(1, 5)]
@@ -320,7 +320,7 @@ def test_small_commits_do_not_grow_metadata_beyond_the_limit(
 
 
 def test_a_file_that_unpacks_to_too_much_is_not_registered(lake: Lake, base: Path, limited: Limited) -> None:
-    """Rights: create, and a place in the storage to put a file."""
+    """Rights: create, and a place in the storage where they may write a file."""
     limited(max_metadata_bytes=65_536)
     file = base / "t" / "metadata" / "v1.gz.metadata.json"
     file.parent.mkdir(parents=True)
@@ -351,7 +351,7 @@ def test_a_list_that_is_too_long_is_read_in_pages(lake: Lake, huge: str, limited
 
 @pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> memory.Budget:
-    """All the memory that large requests may take together: 8 MiB."""
+    """Sets the memory that large requests may use together to 8 MiB."""
     budget = memory.Budget(8 * 1024 * 1024)
     monkeypatch.setattr(memory, "working", lambda: budget)
     monkeypatch.setattr(memory, "PATIENCE_S", 0.2)
@@ -384,8 +384,10 @@ def test_large_documents_at_once_are_bounded_by_their_memory(lake: Lake, room: m
 def test_large_requests_of_one_caller_leave_room_for_those_of_others(
     lake: Lake, outsider: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights: create on `outside`. A single document at its limit would take all the memory for large requests."""
-    monkeypatch.setattr(asgi, "HOT_ROUTES", [])  # of such a small one only Django's way counts the memory
+    """Rights: create on `outside`. A single document at its limit would use all the memory for large requests."""
+    monkeypatch.setattr(
+        asgi, "HOT_ROUTES", []
+    )  # for such a small document only the path through Django reserves memory
     for owner, name, within in ((lake, "theirs", "sales"), (outsider, "mine", "outside")):
         assert owner.create_table(name, within=within).status == 200
         assert owner.commit(name, set_properties(padding="x" * 100_000), within=within).status == 200
@@ -412,7 +414,7 @@ def test_a_large_body_where_a_small_one_belongs_is_not_decoded(lake: Lake) -> No
 
 
 class Hung:
-    """A file system that answers nobody until it is let go."""
+    """A file system that hangs until it is released."""
 
     def __init__(self) -> None:
         self.gone_on = threading.Event()
@@ -425,7 +427,7 @@ class Hung:
 
 @pytest.fixture
 def hung(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hung]:
-    """The storage of all warehouses from now on."""
+    """Becomes the storage of all warehouses."""
     found = Hung()
     stat, write = LocalStorage.is_known_missing, LocalStorage.write_new
 
@@ -445,7 +447,7 @@ def hung(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hung]:
 
 
 def test_a_hung_storage_does_not_stop_the_loop(lake: Lake, request: pytest.FixtureRequest, base: Path) -> None:
-    """Rights: none are needed: somebody's mount hangs."""
+    """Rights: none are needed, because a mounted file system hangs."""
     assert lake.create_table("orders").status == 200
     lake.load("orders")
     hung: Hung = request.getfixturevalue("hung")
@@ -467,7 +469,7 @@ def test_a_hung_storage_does_not_stop_the_loop(lake: Lake, request: pytest.Fixtu
 
 
 def test_a_hung_storage_leaves_threads_for_others(lake: Lake, hung: Hung) -> None:
-    """Rights: create. Their storage hangs; beyond 8 calls nobody waits for it, and the rest of the server works."""
+    """Rights: create. The attacker's storage hangs; at most 8 calls wait for it, and the rest of the server works."""
     with ThreadPoolExecutor(12) as pool:
         first = [pool.submit(lake.create_table, f"t{number}") for number in range(8)]
         deadline = time.monotonic() + 60

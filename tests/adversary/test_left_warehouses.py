@@ -1,4 +1,4 @@
-"""What a warehouse leaves behind is not taken over by whoever makes the next one there, in whatever project."""
+"""Files that a deleted warehouse left cannot be taken over by creating another warehouse there, in any project."""
 
 import shutil
 from pathlib import Path
@@ -70,7 +70,9 @@ def test_nor_those_that_a_warehouse_has_left_by_moving(
 
 
 def test_creating_in_the_same_project_is_not_enough(left: Path, admin: AsgiClient, mallory: AsgiClient) -> None:
-    """Rights: create on the project whose warehouse left the files; then what takes to hand them on."""
+    """Rights: create on the project whose warehouse left the files; then also those that taking over the files
+    requires.
+    """
     give(DEFAULT_PROJECT_ID, Privilege.CREATE)
     here = admin.as_user("mallory")
     assert create(here, left).status == 409

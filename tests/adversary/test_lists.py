@@ -1,4 +1,4 @@
-"""Nobody is told the names of what they may not see."""
+"""Lists never contain names of objects that the caller may not see."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ def lakehouse(lake: Lake, path: str) -> Answer:
 
 @pytest.fixture
 def hidden(lake: Lake, reader: Lake) -> Lake:
-    """Beside `sales.orders`, which the reader may read, namespaces of all levels that they may not see."""
+    """Besides `sales.orders`, which the reader may read, namespaces of all levels that they may not see."""
     for path in (("payroll",), ("payroll", "executives"), ("sales", "secret")):
         assert lake.create_namespace(*path).status == 200
     return reader

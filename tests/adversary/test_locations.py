@@ -1,4 +1,4 @@
-"""Nobody gets at the files of others by way of a location: their own must be theirs alone, by whatever route."""
+"""No caller gets access to another object's files through a location: on every route it must belong to one object only."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def folder(location: str) -> Path:
 
 
 def write_data(location: str) -> Path:
-    """What an engine writes there."""
+    """Files that an engine writes at the location."""
     file = folder(location) / "data" / "part-0.parquet"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"rows")
@@ -36,7 +36,7 @@ def write_data(location: str) -> Path:
 
 
 def run_purges() -> None:
-    """All that wait, whatever their time; some may fail."""
+    """Run all waiting tasks, also those scheduled for later; some may fail."""
     for job in ProcrastinateJob.objects.all():
         try:
             purge_location(**job.args)
@@ -162,7 +162,7 @@ def register(mallory: Lake, file: Path) -> Answer:
 def test_files_of_another_namespace_cannot_be_registered(
     lake: Lake, outsider: Lake, base: Path, victim: Callable[[Lake], str]
 ) -> None:
-    """Rights: create on `outside`; the attacker knows where the metadata files of others lie."""
+    """Rights: create on `outside`; the attacker knows the locations of other tables' metadata files."""
     place = victim(lake)
     (folder(place) / "metadata").mkdir(exist_ok=True)
     template = lake.create_table("template").json()
@@ -229,7 +229,7 @@ def test_a_writer_cannot_move_a_table(lake: Lake, grant: Grant, base: Path) -> N
 
 
 def test_a_moved_table_is_purged_in_all_its_places(lake: Lake, base: Path) -> None:
-    """Rights: modify; nobody attacks, but a purge that says SUCCESS and leaves files breaks its promise."""
+    """Rights: modify; no attack, but a purge that reports SUCCESS must not leave files."""
     files = [write_data(live(lake))]
     for number in range(3):
         place = f"file://{base}/place-{number}"
@@ -250,7 +250,7 @@ def test_a_moved_table_is_purged_in_all_its_places(lake: Lake, base: Path) -> No
 
 
 def test_a_purge_stops_before_what_is_not_its_own(lake: Lake, base: Path) -> None:
-    """Rights: none; another table lies, by whatever mistake, in the place that is to be purged."""
+    """Rights: none; because of some mistake another table is in the location that is to be purged."""
     place = live(lake)
     other: dict[str, Any] = lake.create_table("other", location=f"file://{base}/other").json()
     lake.client.delete(lake.table("orders", purgeRequested="true"))
@@ -305,7 +305,7 @@ def test_files_are_not_written_outside_the_own_location(lake: Lake, name: str) -
 
 
 def test_a_failed_transaction_leaves_no_file(lake: Lake, base: Path) -> None:
-    """Rights: create; each failed transaction would leave a file."""
+    """Rights: create; each failed transaction could leave a file."""
     first = lake.create_table("first", stage_create=True).json()["metadata"]
     second = lake.create_table("second", stage_create=True).json()["metadata"]
     lake.create_table("taken")
@@ -333,7 +333,7 @@ def test_a_failed_transaction_leaves_no_file(lake: Lake, base: Path) -> None:
 
 
 def test_places_that_are_empty_by_now_are_free(lake: Lake, base: Path) -> None:
-    """Rights: create; whoever cleared a released place by hand may use it again."""
+    """Rights: create; a released location whose files were removed by hand can be used again."""
     place = unregistered(lake)
     lake.create_namespace("other")
     shutil.rmtree(folder(place))
@@ -341,7 +341,10 @@ def test_places_that_are_empty_by_now_are_free(lake: Lake, base: Path) -> None:
 
 
 def test_a_namespace_in_the_location_of_a_table_of_an_older_release_takes_no_new_one(lake: Lake, base: Path) -> None:
-    """Nobody's mistake: older releases let them overlap. What is created there would be purged with that table."""
+    """Rights: create.
+
+    Older releases allowed overlaps; a table that is created there would be purged with the older one.
+    """
     assert lake.create_namespace("inner", properties={"location": f"file://{base}/old/inner"}).status == 200
     assert lake.create_table("outer").status == 200
     Tabular.objects.filter(name="outer").update(location=f"file://{base}/old")

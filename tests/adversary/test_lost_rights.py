@@ -1,4 +1,4 @@
-"""What somebody had a right on is gone, and with it all that the right has shown them: at once, and for good."""
+"""When an object is removed, a right on it no longer makes anything visible: at once and permanently."""
 
 import pytest
 

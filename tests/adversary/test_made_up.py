@@ -1,4 +1,4 @@
-"""What a caller makes up costs the server no memory that stays, and nothing is read that they may not have."""
+"""Made-up names and tokens use no memory permanently, and nothing is read for a caller who may not have it."""
 
 import gc
 import gzip
@@ -16,7 +16,7 @@ from tests.servers.asgi_client import Answer, AsgiClient
 
 MIB = 1024 * 1024
 LONG = 50_000
-"""Characters: what fits into a head."""
+"""Characters: as many as fit into the headers of a request."""
 
 
 def long_paths(lake: Lake, number: int) -> None:
@@ -96,7 +96,7 @@ def test_a_request_that_has_waited_is_not_begun_when_its_callers_answers_have_pi
     shares, run = asgi._unread._shares, asgi.THREADS.run
 
     async def waiting(caller: str, work: Callable[..., Answer], *arguments: object) -> Answer:
-        shares.force(caller, shares._total)  # meanwhile
+        shares.force(caller, shares._total)  # unread answers have piled up meanwhile
         try:
             return await run(caller, work, *arguments)
         finally:

@@ -1,4 +1,6 @@
-"""A protection guards against accidents: who may drop may lift it, on record; getting round it has a right of its own."""
+"""A protection guards against accidents: callers who may drop may remove it, which is audited; force is a separate
+right.
+"""
 
 import pytest
 
@@ -62,7 +64,7 @@ def test_who_may_drop_lifts_a_protection_on_record_and_does_not_get_round_it(lak
 def test_an_owner_under_managed_access_makes_nothing_of_others_final(
     lake: Lake, admin: AsgiClient, warehouse: Warehouse, *, is_protected: bool
 ) -> None:
-    """Rights: owner of a namespace of managed access, in which others own a table that is protected or restorable."""
+    """Rights: owner of a namespace with managed access, in which others own a table that is protected or restorable."""
     Warehouse.objects.filter(id=warehouse.id).update(delete_profile={"type": "soft", "expiration-seconds": 3600})
     assert lake.create_table("orders").status == 200
     table = Tabular.objects.select_related("namespace__warehouse__project").get(name="orders")

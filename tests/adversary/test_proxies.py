@@ -1,4 +1,4 @@
-"""Nobody passes for another address, or for a proxy, by what they say of themselves."""
+"""No caller can pretend to have another address, or to be a proxy, by sending headers."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def test_a_caller_does_not_choose_their_address(lake: Lake) -> None:
 def test_a_caller_does_not_choose_the_address_that_clients_are_told(lake: Lake) -> None:
     """Rights: those of any engine."""
     told = {"x-forwarded-host": "evil.example", "x-forwarded-proto": "https", "x-forwarded-prefix": "x"}
-    for _ in range(2):  # the second time it is a hot route's
+    for _ in range(2):  # the second time a hot route answers
         answer = lake.client.get(CONFIG, headers=told)
         assert b"http://catalog.test/catalog" in answer.body
         assert b"evil" not in answer.body
 
 
 def test_what_a_trusted_proxy_says_is_believed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rights: the operator's, who trusts the proxy at 127.0.0.1; the first address is the client's own invention."""
+    """Rights: the operator's, who trusts the proxy at 127.0.0.1; the first address was made up by the client."""
     monkeypatch.setattr(asgi, "_proxies", TrustedProxies([CLIENT]))
     refusals.PENDING.take()
     proxied = {"x-forwarded-for": "198.51.100.1, 192.0.2.9", "x-forwarded-host": "lake.example"}

@@ -1,4 +1,4 @@
-"""Nobody fills the server with objects: of each kind there are as many as the configuration allows, and no more."""
+"""No caller can fill the server with objects: there are never more of a kind than the configuration allows."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from tests.integration.catalog.lake import Lake, identifier, set_properties
 from tests.servers.asgi_client import Answer, AsgiClient
 
 API = "/management/v1"
-MOST = 5  # some are there before
+MOST = 5  # some exist before the test
 
 Create = Callable[[Lake, AsgiClient, int], Answer]
 Limit = Callable[..., None]
@@ -72,7 +72,7 @@ KINDS: dict[str, Create] = {
 
 @pytest.mark.parametrize("quota", KINDS)
 def test_one_more_than_allowed_is_refused(lake: Lake, admin: AsgiClient, limit: Limit, quota: str) -> None:
-    """Rights: all that creating takes."""
+    """Rights: all that are needed to create objects."""
     limit(**{quota: MOST})
     answers = [KINDS[quota](lake, admin, number) for number in range(MOST + 1)]
     made = [answer for answer in answers if answer.status < 300]

@@ -1,4 +1,4 @@
-"""Writes that share their work leave each caller what they would have had alone."""
+"""Writes that share their work have the same outcome for each caller as if they came alone."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ SOON_S = 30
 
 
 class Gate:
-    """Swaps begin, and each goes on when it is let through."""
+    """Swaps stop after they begin, until the test lets each of them continue."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun = 0
@@ -54,7 +54,7 @@ def wait_until(holds: Callable[[], object]) -> None:
 
 
 def waiting() -> int:
-    """Commits that wait for the one that is under way at their table."""
+    """The number of commits that wait for the one in progress on their table."""
     lanes = list(writer.WRITER._lanes.values())
     return sum(len(items) for lane in lanes for items in lane._waiting._waiting.values())
 
@@ -70,7 +70,7 @@ def orders(lake: Lake) -> Lake:
 def test_a_queue_at_a_table_does_not_keep_its_warehouse_as_it_was(
     orders: Lake, admin: AsgiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights: modify on a table, to which they commit without an end while its warehouse is changed."""
+    """Rights: modify on a table, to which they commit continuously while its warehouse is changed."""
     gate, names = Gate(monkeypatch), []
     store = file_threads.store
 
@@ -213,7 +213,7 @@ def test_a_key_twice_in_a_batch_does_not_take_it_apart(
 
     with ThreadPoolExecutor(30) as pool:
         first = []
-        for number in (1, 2):  # all statements that may run at a time
+        for number in (1, 2):  # as many statements as may run at a time
             first.append(pool.submit(orders.create_table, f"first{number}"))
             wait_until(lambda: len(sent) == len(first))
         key = str(uuid4())

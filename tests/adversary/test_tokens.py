@@ -1,4 +1,4 @@
-"""Somebody without a valid token cannot keep a revoked one alive, nor make this server ask for ever."""
+"""A caller without a valid token cannot keep a revoked one valid, or make the server ask the provider without end."""
 
 import threading
 import time
@@ -19,12 +19,12 @@ ISSUER = "https://id.example.org"
 RECHECK_S = 0.1
 INTERVALS = 5
 PATIENCE_S = 30.0
-"""For what takes RECHECK_S * INTERVALS on a machine that has nothing else to do."""
+"""The time limit for something that takes RECHECK_S * INTERVALS on an idle machine."""
 
 
 @dataclass
 class SlowProvider:
-    """Knows the tokens in `active`; takes its time over every other one, and serves nobody when it is down."""
+    """Knows the tokens in `active`; answers slowly for all others, and not at all when it is down."""
 
     active: set[str] = field(default_factory=set)
     takes_s: float = 0.05
@@ -53,7 +53,7 @@ class SlowProvider:
 
 @contextmanager
 def bogus_tokens(chain: AuthenticatorChain, *, threads: int, source: str = "192.0.2.1") -> Iterator[None]:
-    """Meanwhile so many threads bring one made-up token after the other."""
+    """During the block so many threads send one made-up token after the other."""
     numbers, is_over = count(), threading.Event()
 
     def bring() -> None:
@@ -73,7 +73,7 @@ def bogus_tokens(chain: AuthenticatorChain, *, threads: int, source: str = "192.
 
 
 def refusal_within(seconds: float, chain: AuthenticatorChain, token: str) -> LakewardenError | None:
-    """What the token was refused with before `seconds` were over."""
+    """The error with which the token was refused before `seconds` were over."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
@@ -85,7 +85,7 @@ def refusal_within(seconds: float, chain: AuthenticatorChain, token: str) -> Lak
 
 
 def test_a_storm_of_bogus_tokens_does_not_keep_a_revoked_token_accepted() -> None:
-    """Rights: none beside a token that was revoked; twelve threads of made-up tokens."""
+    """Rights: none, only a token that was revoked; twelve threads of made-up tokens."""
     provider = SlowProvider({"mine"})
     chain = provider.chain()
     chain.authenticate("Bearer mine")
@@ -95,7 +95,7 @@ def test_a_storm_of_bogus_tokens_does_not_keep_a_revoked_token_accepted() -> Non
 
 
 def test_a_token_in_use_is_refused_when_nobody_confirms_it() -> None:
-    """Rights: none beside a token that was revoked while its provider cannot be asked."""
+    """Rights: none, only a token that was revoked while its provider is unavailable."""
     provider = SlowProvider({"mine"})
     chain = provider.chain()
     chain.authenticate("Bearer mine")
@@ -110,5 +110,5 @@ def test_a_storm_from_one_address_leaves_room_for_the_first_token_of_another() -
     provider = SlowProvider({"new"}, takes_s=0.4)
     chain = provider.chain()
     with bogus_tokens(chain, threads=12):
-        time.sleep(0.2)  # the storm is under way
+        time.sleep(0.2)  # the made-up tokens are being verified
         assert chain.authenticate("Bearer new", source="192.0.2.2").id == "oidc~mallory"

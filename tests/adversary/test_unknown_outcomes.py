@@ -1,4 +1,4 @@
-"""The database goes away around a commit: nobody is told that nothing was changed when something was, or may have been."""
+"""The database fails during a commit: no answer claims that nothing was changed if something was or may have been."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ def change(lake: Lake, request: pytest.FixtureRequest) -> Change:
 def test_a_commit_whose_answer_is_cut_off_is_of_unknown_outcome(
     lake: Lake, change: Change, monkeypatch: pytest.MonkeyPatch, *, keyed: bool
 ) -> None:
-    """Rights: `modify` on the warehouse; the database's session ends while it commits, on the way through Django."""
+    """Rights: `modify` on the warehouse; the database's session ends during the commit, on the path through Django."""
     monkeypatch.setattr(asgi, "HOT_ROUTES", [])
     headers = {"idempotency-key": str(uuid4())} if keyed else {}
     commit: Callable[[Any], None] = vars(BaseDatabaseWrapper)["_commit"]
@@ -84,7 +84,7 @@ MANAGED = {
 def test_a_database_that_goes_after_the_commit_does_not_make_it_undone(
     lake: Lake, admin: AsgiClient, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Rights: administrator; the session ends between the commit and what is asked after it."""
+    """Rights: administrator; the session ends between the commit and the queries after it."""
     commit: Callable[[Any], None] = vars(BaseDatabaseWrapper)["_commit"]
     before = _rows()
 

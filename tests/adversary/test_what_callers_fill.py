@@ -1,4 +1,4 @@
-"""Nobody fills a table by asking: what a caller's requests leave behind is gathered, bounded, and goes in time."""
+"""No caller can fill a table by requests: the rows that they cause are combined, limited and removed in time."""
 
 import uuid
 from datetime import timedelta
@@ -90,7 +90,7 @@ def test_pages_after_ever_new_names_are_kept_within_their_memory(lake: Lake) -> 
         token = next_token(f"{number}" + "z" * 2000)
         assert lake.client.get(lake.namespace("sales", "tables", pageToken=token)).status == 200
     kept = lists._ANSWERS.held - before
-    assert kept > 40 * 4000  # the name, and what it takes to keep an answer, however short
+    assert kept > 40 * 4000  # the name, and the overhead of storing an answer, however short
 
 
 def test_reports_without_end_cost_only_who_sends_them(
@@ -152,7 +152,7 @@ def test_the_outbox_empties_itself(lake: Lake, outsider: Lake) -> None:
     OutboxEvent.objects.update(created_at=timezone.now() - timedelta(days=8))
     assert outsider.create_table("last", within="outside").status == 200
     sink = EventSink.objects.create(name="kafka", delivered=0)
-    assert events.forget_expired(EventsConfig()) == 0  # a sink has not had them
+    assert events.forget_expired(EventsConfig()) == 0  # a sink has not received them
     third = OutboxEvent.objects.order_by("sequence")[2].sequence
     EventSink.objects.filter(name="kafka").update(delivered=third)
     assert events.forget_expired(EventsConfig()) == 3

@@ -37,7 +37,7 @@ def server() -> Iterator[DevServer]:
 
 @pytest.fixture(scope="session")
 def rest_catalog(server: DevServer) -> catalogs.RestCatalog:
-    """How an engine is told of the warehouse; its name in SQL is `lake`."""
+    """The settings with which an engine connects to the warehouse; its name in SQL is `lake`."""
     engine = server.info.engine
     return catalogs.RestCatalog(
         name="lake",
@@ -51,7 +51,7 @@ def rest_catalog(server: DevServer) -> catalogs.RestCatalog:
 
 @pytest.fixture(scope="session")
 def token(server: DevServer) -> str:
-    """An access token of the application `engine`, had by client credentials."""
+    """An access token of the application `engine`, requested with client credentials."""
     engine = server.info.engine
     form = {
         "grant_type": "client_credentials",

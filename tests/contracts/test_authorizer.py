@@ -1,4 +1,4 @@
-"""The contract of authorizers: what somebody holds, by whom it was granted, from where it came, and when it ends."""
+"""The contract of authorizers: which privileges a principal has, who granted them, where they come from, when they end."""
 
 import pytest
 
@@ -33,7 +33,7 @@ from tests.contracts.world import (
 
 _P = Privilege
 DEEPEST = 16
-"""Namespaces in each other: the catalog allows no more."""
+"""Levels of nested namespaces: the most that the catalog allows."""
 
 
 def test_nobody_holds_anything_before_a_grant(authorizer: Authorizer) -> None:

@@ -1,4 +1,4 @@
-"""Whoever changes rights may be killed at any moment: what the next question finds is what the ledger says."""
+"""A process that changes rights may be killed at any moment: the next check agrees with the ledger."""
 
 import os
 import random
@@ -54,7 +54,7 @@ def kill_one(process: subprocess.Popen[str], url: str, *, after_s: float) -> Non
 
 
 def wait_for_its_sessions(url: str, *, there: bool) -> None:
-    """Until it has one; or has none: what a killed client has sent already, the database still does."""
+    """Waits until it has one, or none: the database still executes statements that a killed client has sent."""
     asked = "select exists (select from pg_stat_activity where application_name = %s)"
     deadline = time.monotonic() + 60
     with psycopg.connect(url, autocommit=True) as connection:

@@ -46,7 +46,7 @@ DEEPEST = 16
 
 @pytest.fixture
 def mortal(database: None) -> Iterator[tuple[OpenFgaServer, OpenFgaAuthorizer]]:
-    """A server on Postgres, which remembers everything when it is stopped and started again, and who asks it."""
+    """A server on Postgres, which keeps its data when it is restarted, and a client of it."""
     with (
         postgres.shared() as databases,
         servers.start(databases.create_database("openfga_mortal"), flags=PATIENT) as server,
@@ -119,7 +119,7 @@ def test_a_change_is_applied_with_its_commit(openfga: OpenFgaAuthorizer) -> None
         give(ORDERS, ALICE, Privilege.SELECT)
         give(ORDERS, BOB, Privilege.SELECT)
         take(ORDERS, BOB, Privilege.SELECT)
-        # nobody is told of what may still be rolled back
+        # no follower is called for a change that may still be rolled back
         assert held(openfga, ORDERS) == frozenset()
         assert Change.objects.count() == 5
     assert not Change.objects.exists()

@@ -1,4 +1,4 @@
-"""OpenFGA behind the whole application: a right granted by one request counts for the next, an outage is said so."""
+"""OpenFGA behind the whole application: a right that one request grants counts for the next; an outage is answered 503."""
 
 from collections.abc import Iterator
 

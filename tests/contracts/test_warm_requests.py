@@ -1,4 +1,4 @@
-"""What requests ask for whose rights are known, with every backend: Postgres once or twice, and OpenFGA nothing."""
+"""Requests whose decisions are cached cost one or two queries and no call to OpenFGA, with every backend."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ class Asked:
     calls: int = 0
 
     def by(self, request: Callable[[], int]) -> "Asked":
-        """What one request asked for, which must be a success."""
+        """The queries and calls of one request, which must succeed."""
         self.statements, self.calls = [], 0
         assert request() in {200, 204}
         return Asked(self.statements, self.calls)
@@ -104,7 +104,7 @@ class Place:
         return f"/catalog/v1/{self.warehouse.id}/namespaces"
 
     def first_and_next(self, caller: AsgiClient, method: str, path: str, json: Any = None) -> tuple[Asked, Asked]:
-        """What a request asks for after a change of rights, and what it does when it comes again."""
+        """The queries and calls of a request after a change of rights, and of the same request once more."""
 
         def request() -> int:
             return caller.call(method, path.format(base=self.base), json=json).status

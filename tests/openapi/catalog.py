@@ -1,4 +1,4 @@
-"""The catalog's own OpenAPI document, as tests hold answers against it."""
+"""The catalog's own OpenAPI document, against which tests check answers."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""An OpenAPI document that answers are held against: which schema an answer must fit, and whether it does."""
+"""An OpenAPI document against which answers are checked: which schema an answer must fit, and whether it does."""
 
 import json
 import re

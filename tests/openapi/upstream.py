@@ -1,6 +1,6 @@
 """The Iceberg REST OpenAPI document, where it is at hand: `LAKEWARDEN_TEST_ICEBERG_OPENAPI` names the file.
 
-What it says and does not mean is mended here, each with its reason, and nowhere else.
+Its mistakes are corrected here, each with a reason, and nowhere else.
 """
 
 import os

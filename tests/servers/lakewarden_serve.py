@@ -26,7 +26,7 @@ _COMMAND_TIMEOUT_S = 120
 
 
 class LakewardenFailed(AssertionError):
-    """A command of ours ended with a mistake; the message holds what it said."""
+    """A `lakewarden` command failed; the message contains its output."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The clients of a soak: each a generator of its own, seeded, that changes and reads until it is told to stop."""
+"""The clients of a soak: each a seeded generator that changes and reads until it is stopped."""
 
 import asyncio
 import random

@@ -1,6 +1,6 @@
-"""What goes wrong, and how it is made whole again; one at a time, sometimes two together.
+"""The faults, and how they are repaired; one at a time, sometimes two together.
 
-Each kind breaks something at once and returns what mends it; how long it stays broken is said beside it.
+Each kind breaks something at once and returns the function that repairs it, with the time until then.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The end of a soak: the whole catalog, as both replicas tell it, the records and the files, against the ledger."""
+"""The end of a soak: compares the whole catalog, as both replicas return it, the records and the files with the ledger."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What was asked, what was answered, and therefore what may be read: the judge of the soak.
+"""Records requests and answers, and decides which reads are correct.
 
 All times are monotonic seconds. A write is acknowledged, refused (nothing was applied) or unknown. A read must show
 all that was acknowledged before it began, may show what was under way or unknown, and nothing else. What a read has

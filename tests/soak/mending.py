@@ -1,4 +1,4 @@
-"""What every fault gives back: how it is mended."""
+"""The result of every fault: how it is repaired."""
 
 from collections.abc import Callable
 

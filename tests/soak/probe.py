@@ -1,4 +1,4 @@
-"""Whether the system is whole again: both replicas answer correctly, and a worker works."""
+"""Checks that the system has recovered: both replicas answer correctly, and a worker completes a task."""
 
 import time
 from dataclasses import dataclass

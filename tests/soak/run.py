@@ -1,4 +1,4 @@
-"""One soak from beginning to end: clients write and read, faults come and go, the ledger is held against the rest."""
+"""One soak from beginning to end: clients write and read, faults come and go, the results are compared with the ledger."""
 
 import asyncio
 import random

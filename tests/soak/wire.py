@@ -1,4 +1,4 @@
-"""How the soak's clients ask: each answer becomes an outcome, and nobody waits longer than a patient engine would."""
+"""How the soak's clients send requests: each answer becomes an outcome, and none is waited for longer than engines do."""
 
 import asyncio
 from dataclasses import dataclass

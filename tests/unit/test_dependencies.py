@@ -1,4 +1,4 @@
-"""What the code imports is declared: nothing stands on a library that only another library brings along."""
+"""Every imported library is declared: none is used that is only installed because another library needs it."""
 
 import ast
 import re

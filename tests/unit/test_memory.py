@@ -1,4 +1,4 @@
-"""The budget of large requests: taken, waited for, given back."""
+"""The memory for large requests: reserved, waited for, released."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""SQL names the tables of its own app: others ask that app's functions, or embed the text that it exports."""
+"""SQL names only tables of its own app: other apps call that app's functions, or embed the text that it exports."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The catalog's OpenAPI document allows nothing that the Iceberg REST document forbids, but for what is listed here."""
+"""The catalog's OpenAPI document allows nothing that the Iceberg REST document forbids, except for what is listed here."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,13 +32,13 @@ EXTENSIONS = {
     "POST /v1/oauth/tokens request: fits none of anyOf": "it is refused whatever it says",
     f"POST {_TABLE}/metrics request: fits none of anyOf": "reports are kept, whatever they hold",
 }
-"""What this catalog adds, or is looser about, and why."""
+"""Where this catalog adds something, or is less strict, and why."""
 RANGE = "4XX"
-"""Any operation may be refused with any 4xx status, in the one form of errors."""
+"""Any operation may be refused with any 4xx status, in the common form of errors."""
 
 
 def _operations() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Each operation of ours as a capability, and its counterpart with the parameters of its path."""
+    """Each operation of our document as a capability, and its counterpart with the parameters of its path."""
     for method, template, operation in ours().operations():
         item = upstream().document["paths"][template]
         shared = item.get("parameters", [])

@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes up from the OpenAPI document: no answer is a 5xx, each is one that the document knows."""
+"""Requests that schemathesis generates from the OpenAPI document: no answer is a 5xx, and the document allows each one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ class Api:
         return operation(self.document, capability).as_strategy(**options)
 
     def hold(self, cases: SearchStrategy[Case[Any]]) -> None:
-        """Send `EXAMPLES` cases, the same in every run, and hold each answer against the document."""
+        """Send `EXAMPLES` cases, the same in every run, and check each answer against the document."""
 
         @settings(
             max_examples=EXAMPLES,
             derandomize=True,
-            phases=[Phase.generate],  # a failure is shown as it was found: making it small takes minutes
+            phases=[Phase.generate],  # a failure is reported as it was found: shrinking it takes minutes
             database=None,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -63,7 +63,7 @@ class Api:
 
 
 def _keep_keys_apart(case: Case[Any]) -> None:
-    """A key that was made up twice goes: the second request would be told that and nothing else."""
+    """Removes an idempotency key that was generated twice: the second request would only be answered with that error."""
     key = str(case.headers.get("Idempotency-Key"))
     if key in _used_keys:
         del case.headers["Idempotency-Key"]
@@ -80,7 +80,7 @@ def api(server: DevServer, token: str) -> Iterator[Api]:
 
 @pytest.fixture
 def known(server: DevServer, catalog: RestCatalog, namespace: str) -> dict[str, str]:
-    """Path variables that are there: a namespace with a table `t` and a view `v`."""
+    """Path variables of existing objects: a namespace with a table `t` and a view `v`."""
     catalog.create_table((namespace, "t"), SCHEMA)
     sql = SQLViewRepresentation(type="sql", sql="SELECT 1 AS id", dialect="spark")
     version = ViewVersion(
@@ -98,7 +98,7 @@ def test_the_operations_tried_are_those_that_the_server_names(server: DevServer,
 @pytest.mark.parametrize("mode", MODES, ids=["valid", "invalid"])
 @pytest.mark.parametrize("capability", ["GET /v1/config", *CAPABILITIES])
 def test_an_answer_about_anything_is_one_of_the_document(api: Api, capability: str, mode: GenerationMode) -> None:
-    """Mostly about what does not exist: the names are made up, too."""
+    """Mostly for objects that do not exist, because the names are generated too."""
     cases = api.cases(capability, generation_mode=mode)
     api.hold(cases)
 

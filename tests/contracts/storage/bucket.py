@@ -1,7 +1,7 @@
-"""An object store in memory, as far from a directory as a storage may be: no folders, two spellings, two endpoints.
+"""An object store in memory, as different from a directory as possible: no folders, two spellings, two endpoints.
 
-It stands for those of other machines: whoever asks it whether a file is gone makes a request, and engines must be told
-how to reach it. Its files are those of the process.
+Like one on another machine, it needs a request to find out whether a file is missing, and engines need settings to
+reach it. All its files are in this process.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

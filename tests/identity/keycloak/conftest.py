@@ -112,7 +112,7 @@ def warehouse(lakewarden: LakewardenServer, realm: Realm) -> ReadyWarehouse:
 
 @pytest.fixture(scope="session")
 def engine(lakewarden: LakewardenServer, realm: Realm, warehouse: ReadyWarehouse) -> RestCatalog:
-    """How an engine is told of the warehouse: the client `spark`, whose tokens come from Keycloak itself."""
+    """The settings with which an engine connects to the warehouse: the client `spark`, whose tokens come from Keycloak."""
     return RestCatalog(
         name="lake",
         uri=lakewarden.catalog_uri,

@@ -6,7 +6,7 @@ from tests.identity.keycloak.caller import Caller
 
 AUDIENCE = "lakewarden"
 
-# Keycloak's clock is ours; by default a token is taken for a minute longer, which a test would have to wait for
+# Keycloak runs on the same clock; by default a token is accepted a minute longer, which a test would have to wait for
 CLOCK_SKEW_S = 5
 
 CallerOf = Callable[..., Caller]

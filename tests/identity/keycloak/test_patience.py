@@ -10,7 +10,7 @@ from tests.identity.keycloak.lane import CLOCK_SKEW_S, CallerOf
 
 
 def _await_expiry(token: str) -> None:
-    """Until no server should take the token any more, differences between clocks allowed for."""
+    """Wait until no server may accept the token any more, even with the allowed difference between clocks."""
     time.sleep(max(0.0, float(claims_of(token)["exp"]) + CLOCK_SKEW_S + 1 - time.time()))
 
 

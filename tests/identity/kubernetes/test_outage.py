@@ -1,4 +1,4 @@
-"""The API server is away: who was verified works on at once, who is new is told to come back, nobody waits for long."""
+"""The API server is unavailable: verified callers continue, new ones get 503, and no request waits for long."""
 
 import time
 from collections.abc import Callable

@@ -55,7 +55,7 @@ def unsigned(cluster: KubernetesCluster, account: ServiceAccount) -> str:
 
 
 def of_a_person(cluster: KubernetesCluster, account: ServiceAccount) -> str:
-    """The API server knows its holder, who is no service account."""
+    """The API server knows the holder of the token, which is not a service account."""
     return cluster.person_token
 
 

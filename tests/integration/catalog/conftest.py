@@ -1,4 +1,4 @@
-"""For the catalog's routes: every answer is held against the OpenAPI document; `lake` is a warehouse to work in."""
+"""For the catalog's routes: every answer is checked against the OpenAPI document; `lake` is a warehouse to work in."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,7 +44,7 @@ def lake(engine: AsgiClient, warehouse: Warehouse) -> Lake:
 
 @pytest.fixture
 def recorded() -> Recorded:
-    """Tells the types of the changes recorded since the test asked for it; audit and outbox must agree on them."""
+    """Returns the types of the changes recorded since this fixture was set up; audit and outbox must agree on them."""
     audit, outbox = AuditEntry.objects.count(), OutboxEvent.objects.count()
 
     def since() -> list[str]:

@@ -33,7 +33,7 @@ def pointed_at(lake: Lake, *names: str) -> set[Path]:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """Files are removed after the answer."""
+    """Wait until `holds()`, because some effects, such as the removal of files, come after the answer."""
     deadline = threading.Event()
     for _ in range(200):
         if holds():

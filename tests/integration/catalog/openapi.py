@@ -1,4 +1,4 @@
-"""Holds every answer of the catalog against its own OpenAPI document, and the upstream one where it is at hand."""
+"""Checks every answer of the catalog against its own OpenAPI document, and the upstream one where it is available."""
 
 from typing import Any
 from urllib.parse import parse_qsl

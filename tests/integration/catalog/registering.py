@@ -1,4 +1,4 @@
-"""Makes tables of metadata files that are there."""
+"""Registers existing metadata files as tables."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A catalog on storage of which nothing outside `lakewarden.storage` knows: an object store that tests register."""
+"""A catalog on a storage that no code outside `lakewarden.storage` knows: an object store that tests register."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -59,7 +59,7 @@ def test_a_race_lost_to_another_replica_is_retried(
 def test_two_processes_take_turns_on_one_table(
     lake: Lake, base: Path, committing: Committing, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They do not throw away what they have written: only the first group of each may be written in vain."""
+    """They rarely write files in vain: only the first group of each may."""
     written: list[int] = []
     store = file_threads.store
 
@@ -158,7 +158,7 @@ def test_a_flood_on_one_table_does_not_delay_other_callers_for_long(lake: Lake, 
 
     on_the_loop(everybody)
     assert Counter(ended) == {"flood": 150, "same table": 1, "calm": 1}
-    # behind the group that was under way, and the one that their turn is in
+    # behind the group in progress, and the group that they are part of
     assert ended.index("calm") <= 64
     assert ended.index("same table") <= 64
     assert own_properties(lake, "orders") == {*(f"k{n}" for n in range(150)), "calm"}

@@ -46,7 +46,7 @@ def test_one_file_of_ten_that_is_refused_fails_its_own_commit_alone(
 def test_a_commit_is_never_refused_because_of_a_state_that_was_not_committed(
     lake: Lake, committing: Committing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first commit of a chain drops out; what the second was refused for has then never been."""
+    """The first commit of a chain fails, so the state for which the second was refused never existed."""
     location = lake.load("orders")["metadata"]["location"]
     first = committing.to("orders", {"action": "upgrade-format-version", "format-version": 3})
     second = committing.to("orders", {"action": "upgrade-format-version", "format-version": 2}, set_properties(a="b"))

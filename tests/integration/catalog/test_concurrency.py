@@ -1,4 +1,4 @@
-"""Many callers at once: nothing lost, nothing doubled, nobody waits for ever."""
+"""Many callers at once: nothing is lost or doubled, and no request waits for ever."""
 
 import time
 from collections import Counter
@@ -27,7 +27,7 @@ PATIENCE_S = 60
 def test_no_commit_to_one_table_is_lost(
     lake: Lake, base: Path, stall_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of them may take long, as on a busy machine: who waits behind it is then refused for a moment."""
+    """One of them may take long, as on a busy machine: requests that wait behind it are then refused for a moment."""
     write = LocalStorage.write_new
     stalls = iter([stall_s])
 
@@ -41,7 +41,7 @@ def test_no_commit_to_one_table_is_lost(
     monkeypatch.setattr(LocalStorage, "write_new", stalling)
 
     def committed(key: str) -> Answer:
-        """As a client does it: 503 says that nothing was changed, and to come again; the counts below prove it."""
+        """Repeat on 503, as clients do: it promises that nothing was changed, which the counts below prove."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             answer = lake.commit("orders", set_properties(**{key: "x"}), requirements=[uuid])
@@ -109,7 +109,7 @@ def test_one_of_many_creators_at_a_location_wins(lake: Lake, base: Path) -> None
         staged["metadata"]["location"] = place
         calls.append(lambda name=f"t{number}", staged=staged: commit_staged(lake, name, staged))  # type: ignore[misc]
     answers = at_once(calls)
-    # who comes late finds the winner's table (409) or, before that is there, its first file (400)
+    # later requests find the winner's table (409) or, before that exists, its first file (400)
     statuses = Counter(answer.status for answer in answers)
     assert (statuses[200], statuses[400] + statuses[409]) == (1, 5)
     assert Tabular.everything.count() == 1

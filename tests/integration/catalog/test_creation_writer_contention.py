@@ -73,7 +73,7 @@ def test_what_changed_since_the_decision_is_left_to_the_ordinary_path(
         table(sales, "orders"), namespace(sales, "sales", "in"), table(other, "orders")
     )
     assert (in_sales, inner) == (None, None)
-    is_project_wide = change != "other properties"  # what changes rights in a project does so for all of it
+    is_project_wide = change != "other properties"  # a change of rights counts for the whole project
     assert (in_other is None) == is_project_wide
     eventually(lambda: len(files(base) - there) == (0 if is_project_wide else 1))
 
@@ -103,13 +103,13 @@ def test_a_creation_does_not_wait_for_a_namespace_that_another_process_changes(
 def test_a_batch_with_a_name_that_another_process_is_taking_is_left_to_the_ordinary_path(
     into: Into, base: Path
 ) -> None:
-    """Each goes the ordinary way, where only who wants the name waits for it."""
+    """Each takes the ordinary path, where only the creation with this name waits."""
     sales = into()
     before = files(base)
     with elsewhere(TAKES_ORDERS):
         orders, bills = create_together(table(sales, "orders"), table(sales, "bills"))
     assert orders is None
-    # its file may have been written so much later that it came in a batch of its own
+    # its file may have been written so late that it was added by a statement of its own
     eventually(lambda: len(files(base) - before) == (0 if bills is None else 1))
 
 

@@ -50,7 +50,9 @@ def test_a_database_that_goes_away_in_the_middle_leaves_the_outcome_unknown_and_
     sales = into()
     before = files(base)
     statement = additions._TABULARS
-    monkeypatch.setattr(statement, "_text", statement._text.replace(b"'100'", b"'60000'"))  # it waits to be ended
+    monkeypatch.setattr(
+        statement, "_text", statement._text.replace(b"'100'", b"'60000'")
+    )  # it waits until the session is terminated
     end = """
         select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'lakewarden hot' and wait_event_type = 'Lock' and datname = current_database()

@@ -1,4 +1,4 @@
-"""Every drop there is (soft, protected, recursive, force, purge): its status, and what is left in rows, tasks and files."""
+"""Every kind of drop (soft, protected, recursive, force, purge): its status, and the rows, tasks and files that remain."""
 
 from itertools import product
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The storage or the database fails in the middle: an honest answer, and no half of a change."""
+"""The storage or the database fails in the middle: the answer is correct, and no change is half applied."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Lists for somebody who has rights on single tables only: what he sees, in pages, and by how many queries."""
+"""Lists for a caller with rights on single tables only: what they contain, in pages, and how many queries they need."""
 
 import pytest
 

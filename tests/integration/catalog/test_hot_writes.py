@@ -1,4 +1,4 @@
-"""Hot writes do, answer and leave behind what the same requests through Django do."""
+"""Hot writes have the same effects and answers as the same requests through Django."""
 
 import json
 import re
@@ -189,7 +189,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def both_ways(
     lake: Lake, arranged: Callable[[Lake], list[Request]], answered: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> list[bool]:
-    """Send the same to the same state, hot and then through Django; returns which were answered hot."""
+    """Send the same requests to the same state, hot and then through Django; returns which were answered hot."""
     told: list[list[str]] = []
     hot: list[bool] = []
     for _ in range(2):
@@ -226,7 +226,7 @@ def arranged_table(lake: Lake) -> list[Request]:
 def arranged_place(lake: Lake) -> list[Request]:
     start_anew(lake)
     assert lake.create_view("view").status == 200
-    for name in ("before", "before that"):  # what the caller may do is known then, and where tables lie
+    for name in ("before", "before that"):  # now the caller's decisions and the free folders are cached
         assert lake.create_table(name).status == 200
         assert lake.create_namespace(name).status == 200
         assert lake.create_namespace("sales", name).status == 200
@@ -250,7 +250,7 @@ def test_hot_creations_are_those_of_django(lake: Lake, answered: list[bool], mon
 
 
 def test_what_a_table_lies_in_is_known_as_it_is_now(lake: Lake, answered: list[bool]) -> None:
-    """Namespace and warehouse are kept from commit to commit, each as long as its row is of that version."""
+    """Namespace and warehouse are cached from commit to commit, as long as their rows have the same version."""
     lake.create_table("orders")
     lake.commit("orders", set_properties(a="1"))
     upgrade = {"action": "upgrade-format-version", "format-version": 3}

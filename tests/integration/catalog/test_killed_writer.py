@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of a batch leaves whole commits or none, and files that nobody points to."""
+"""A process that is killed in the middle of a batch leaves whole commits or none, and files that nothing points to."""
 
 import signal
 import subprocess
@@ -49,5 +49,5 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
     assert {local(each.location) for each in found if isinstance(each, orphan_files.Orphan)} == there - named
     if step == killed_writer.STEPS[3]:
         assert Tabular.objects.filter(version=7).exists()
-    # whoever comes next finds nothing in the way
+    # later commits are not blocked
     assert lake.commit("orders", set_properties(next="x")).status == 200

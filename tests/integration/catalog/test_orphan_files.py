@@ -1,4 +1,4 @@
-"""`lakewarden orphan-files` finds what a killed server left behind, and leaves alone whatever may be of use."""
+"""`lakewarden orphan-files` finds files that a killed server left behind, and does not touch any others."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What filtered lists show, on random trees with random rights, is what a look at every single grant says."""
+"""Filtered lists, on random trees with random rights, show exactly what follows from looking at every grant."""
 
 import random
 from uuid import UUID

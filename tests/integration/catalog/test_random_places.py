@@ -1,6 +1,5 @@
-"""Random creations, stagings, moves, registrations, drops and purges by several principals, held against a model:
-
-no file that an object of the model owns ever disappears, no two objects overlap, nothing of a purged one remains.
+"""Random creations, stagings, moves, registrations, drops and purges by several principals, compared with a model: no
+file that an object of the model owns ever disappears, no two objects overlap, nothing of a purged one remains.
 `LAKEWARDEN_RANDOM_PLACES` in the environment sets the number of walks of 30 steps each (three unless told).
 """
 
@@ -309,7 +308,7 @@ class Places(RuleBasedStateMachine):
             around.append((place, number))
 
     def teardown(self) -> None:
-        """The next walk begins without what this one has left; its files stay, as nobody's."""
+        """The next walk begins without the objects of this one; its files stay, and belong to no object."""
         Warehouse.objects.update(delete_profile={"type": "hard"})
 
 

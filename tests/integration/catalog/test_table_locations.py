@@ -1,4 +1,4 @@
-"""Where tables may lie: inside the warehouse, apart from each other, in an empty place that nobody is clearing."""
+"""Locations of tables: inside the warehouse, without overlap, empty, and without a purge in progress."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Files of a dropped table that wait for their removal: who takes their place takes them back."""
+"""Files of a dropped table that wait for their removal: using their location again withdraws the removal."""
 
 import shutil
 from pathlib import Path

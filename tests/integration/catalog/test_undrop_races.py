@@ -1,4 +1,6 @@
-"""A deletion is restored whole or ends whole, whatever meets: undrop, expiry, cancellation, a move of what it lies in."""
+"""A deletion is restored or completed as a whole, also when undrop, expiry, cancellation and moves run at the same
+time.
+"""
 
 import threading
 import time
@@ -62,7 +64,7 @@ def wait_for_waiting(sessions: int) -> None:
 
 @contextmanager
 def tree_held(lake: Lake) -> Iterator[None]:
-    """Somebody else changes the tree: whoever restores waits until the end of the block."""
+    """Another session locks the tree: a restoration waits until the end of the block."""
     held, release = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -168,7 +170,7 @@ def test_who_comes_first_decides_for_all_objects(lake: Lake, ahead_ms: int) -> N
 
 
 def test_a_cancellation_locks_the_tree_before_the_task_as_an_undrop_does(lake: Lake) -> None:
-    """Otherwise both at once wait for each other for ever."""
+    """Otherwise the two would deadlock."""
     sales = namespace("sales")
     with ThreadPoolExecutor(2) as pool:
         with tree_held(lake):
@@ -204,7 +206,7 @@ def test_a_task_that_is_cancelled_while_it_runs_but_before_its_removal_has_begun
 
 
 def test_an_undrop_of_what_was_moved_meanwhile_is_refused(lake: Lake, set_profile: SetProfile) -> None:
-    """The right to restore was found by the old place."""
+    """The caller was authorized to restore it by the old path."""
     assert undrop(lake, namespace("sales")).status == 204
     lake.create_namespace("archive")
     table = Tabular.objects.get(name="t0")

@@ -94,7 +94,7 @@ def test_a_repeated_unregister_is_answered_as_the_first(lake: Lake, recorded: Re
     once = key()
     first = unregister(lake, "orders", **once)
     after = recorded()
-    lake.create_table("orders")  # another table of the name is none of the key's business
+    lake.create_table("orders")  # the key does not apply to another table with the same name
 
     second = unregister(lake, "orders", **once)
 

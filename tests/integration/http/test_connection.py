@@ -1,4 +1,6 @@
-"""A served application on a socket: heads that are too large or never end, clients that do not read, a full house."""
+"""A served application on a socket: headers that are too large or never end, clients that do not read, too many
+connections.
+"""
 
 import asyncio
 import json
@@ -20,7 +22,7 @@ LARGE = 32 * 1024 * 1024
 MOST = 8
 """Connections."""
 SOON_S = 15
-"""Far more than the time-outs below, on a busy machine."""
+"""Far longer than the time-outs below, for a busy machine."""
 GO_ON = threading.Event()
 """Until it is set, requests for `/health/held` are in progress."""
 
@@ -132,7 +134,7 @@ def test_a_head_that_grows_past_the_limit_is_refused_and_the_connection_closed(a
 
 
 def test_a_complete_head_that_is_too_large_is_refused_too(address: tuple[str, int]) -> None:
-    """Old code: it was let in when it came in one piece of 256 KiB."""
+    """Old code: it was accepted if it arrived in one piece of 256 KiB."""
     with connected(address) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"a" * 2 * MAX_HEADER_BYTES + b"\r\n\r\n")
         assert error_of(received(connection)) == (431, "HeadersTooLargeException")

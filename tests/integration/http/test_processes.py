@@ -1,4 +1,4 @@
-"""`lakewarden serve --processes N`: real processes that share a port, one of which is killed, frozen, told to stop."""
+"""`lakewarden serve --processes N`: real processes that share a port, one of which is killed, frozen or stopped."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 PROCESSES = 2
 SOON_S = 60
-"""For processes on a busy machine to do what takes them a moment."""
+"""Time for processes on a busy machine to do something short."""
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_it_is_ready_when_all_are(server: LakewardenServer) -> None:
 
 
 def test_connections_that_are_opened_at_once_are_spread(server: LakewardenServer) -> None:
-    """Left to the event loop, one process takes them all."""
+    """Without a rule, one process accepts them all."""
     port = int(server.uri.rpartition(":")[2])
     connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(4 * PROCESSES)]
     try:
@@ -172,7 +172,7 @@ def test_a_killed_process_is_replaced_and_nothing_acknowledged_is_lost(
 
 
 def test_a_frozen_process_is_replaced(server: LakewardenServer) -> None:
-    """It accepts nothing, so no probe from outside would ever meet it."""
+    """It accepts no connections, so no probe from outside could reach it."""
     victim = children(server.process.pid)[0]
     os.kill(victim, signal.SIGSTOP)
     assert urllib3.request("GET", f"{server.uri}/health/live", timeout=10).status == 200
@@ -200,7 +200,7 @@ def test_calls_are_counted_whichever_process_answered(server: LakewardenServer, 
 
 
 def test_processes_that_cannot_start_end_the_server(server: LakewardenServer) -> None:
-    """A process that is killed before it was ever ready ends all; so does a port that is taken."""
+    """A process that is killed before it was ever ready ends the server; so does a port that is taken."""
     environment = server._environment() | {"LAKEWARDEN__SERVER__PORT": "0"}
     with server.log.open("ab") as log:
         process = subprocess.Popen(lakewarden_command("serve"), env=environment, stdout=log, stderr=log, cwd="/")

@@ -1,4 +1,4 @@
-"""`lakewarden serve` as a process that is told to stop: at any moment, with requests that hang, twice."""
+"""`lakewarden serve` as a process that gets a signal to stop: at any moment, with requests that hang, twice."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ AFTERWARDS_S = 4
 LOCK = 'lock table "server", project, lakewarden_user in access exclusive mode'
 BOOTSTRAP = b'{"accept-terms-of-use": true}'
 SOON_S = 20
-"""For a process on a busy machine to do what takes it a moment."""
+"""Time for a process on a busy machine to do something short."""
 
 
 @pytest.fixture(scope="module")

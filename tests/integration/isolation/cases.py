@@ -51,7 +51,7 @@ _EMPTY = (
     *("/assignments", "/grants", "/task/control", "/config", "/members", "/undrop"),
 )
 OPEN = Case(open=True, owner=None)
-"""Of the server, or about the caller himself."""
+"""About the server, or about the caller."""
 OPERATORS = Case(owner=403)
 """The administrator of a project may not do it either."""
 

@@ -1,7 +1,7 @@
-"""Nobody of one project can tell what is in another: every route by method by intruder.
+"""No caller of one project can find out what is in another: every route, method and intruder.
 
-What is asked about an object of the other project is answered as if there were no such object: same status, same type
-and same words apart from the name or id that was sent; nothing of it is in any answer, and nothing changes.
+A request about an object of the other project is answered as if the object did not exist: same status, same type and
+same words apart from the name or id that was sent; no answer contains anything of it, and nothing changes.
 """
 
 import json

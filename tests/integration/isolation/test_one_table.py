@@ -1,6 +1,6 @@
-"""Whoever may read one table learns nothing of anything else in its project: every route of every API is asked.
+"""A caller who may read one table learns nothing about other objects in its project, on any route of any API.
 
-The routes are those of the isolation matrix, which a test holds against the URLs: a new one is walked once it is there.
+The routes are those of the isolation matrix, which a test compares with the URLs, so a new route is included.
 """
 
 import json
@@ -34,7 +34,7 @@ def reader(world: World) -> AsgiClient:
 
 
 def hidden(world: World) -> set[str]:
-    """All names and ids of the project that are none of the reader's business."""
+    """All names and ids of the project that the reader may not see."""
     values = world.a.values
     place = {"warehouse_id": values["warehouse"]}
     ids = {str(each) for each in Namespace.everything.filter(**place).values_list("id", flat=True)}

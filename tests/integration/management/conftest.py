@@ -1,4 +1,4 @@
-"""For the management API's routes: every answer is held against the OpenAPI document."""
+"""For the management API's routes: every answer is checked against the OpenAPI document."""
 
 import pytest
 
@@ -16,5 +16,5 @@ def client(client: AsgiClient) -> CheckedClient:
 
 @pytest.fixture
 def town(client: AsgiClient, admin: AsgiClient, warehouse: Warehouse) -> Town:
-    """A project with Eve in it, who wants more rights than she has."""
+    """A project with Eve in it, who tries to get more rights than she has."""
     return settle(admin, warehouse)

@@ -1,5 +1,6 @@
-"""What each route of the management API needs: a table, from which the least that suffices and the most that does not
-follow by the model; a route that is added is one line here."""
+"""The privileges that each route of the management API needs, as a table: the model gives the least that is enough and
+the most that is not. A new route needs one line here.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ OPEN = (
     "POST /action/batch-check",
     "POST /permissions/check",
 )
-"""For everybody with a valid token: about himself, the server or nothing in particular; hidden objects are no answer."""
+"""For everybody with a valid token: about the caller, the server or no object; answers contain no hidden objects."""
 PUBLIC = ("GET /openapi.json", "GET /openapi.yaml")
 """For everybody."""
 
@@ -245,7 +246,7 @@ def _of_grants() -> Iterator[tuple[str, Rule]]:
 
 
 _SEES = {kind: Need(kind, lambda held: Privilege.SEE in held) for kind in (T.TABLE, T.VIEW)}
-"""Who has any right on it may ask what he may do, though it is in his lists only with `describe`."""
+"""With any right on an object a caller may ask what they may do, but lists contain the object only with `describe`."""
 
 
 def _rules() -> dict[str, Rule]:

@@ -1,4 +1,4 @@
-"""Holds every answer of the management API against the OpenAPI document that its code makes."""
+"""Checks every answer of the management API against the OpenAPI document that is generated from its code."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`GET …/actions`: what the caller, or somebody he may ask about, may do to each kind of object."""
+"""`GET …/actions`: what the caller, or another principal, may do to each kind of object."""
 
 from dataclasses import dataclass
 from uuid import uuid4

@@ -205,7 +205,7 @@ def test_a_tenant_is_shown_nothing_of_another_or_of_the_server(admin: AsgiClient
     assert ids(ann, "request-id=r") == ["t1"]
     assert ids(ann, "object-id=t0") == ids(ann, "object-id=t2") == []
     assert ann.get(AUDIT, headers={"x-project-id": DEFAULT_PROJECT_ID}).status == 404
-    # what he is refused elsewhere is that project's, what is nowhere is the server's
+    # refusals in another project belong to that project, requests for unknown objects to the server
     warehouse = "/management/v1/warehouse/0197f1c2-0000-7000-8000-000000000000"
     assert ann.get(warehouse).status == 404
     refusals.flush()

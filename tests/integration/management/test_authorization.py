@@ -135,7 +135,7 @@ def test_some_routes_are_for_everybody_with_a_token(world: World, route: str) ->
 
 
 def refused(rule: Rule) -> list[tuple[str, int]]:
-    """Callers who may not, with the status that each is told: with the most that is not enough, and with nothing."""
+    """Callers who may not, with the status that each gets: with the most that is not enough, and without any right."""
     first = rule.needs[0]
     nothing = first.refusal(frozenset())
     assert nothing is not None

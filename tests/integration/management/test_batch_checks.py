@@ -371,5 +371,5 @@ def test_queries_about_somebody_else_are_one_for_each_object(
 ) -> None:
     check = {"identity": {"user": "oidc~reader"}, "operation": table(lake)}
     batch(admin, check)
-    # the namespace, the table, whether the user is deleted, and what he holds
+    # the namespace, the table, whether the user is deleted, and their privileges
     assert queries(lambda: batch(admin, check)) == queries(lambda: batch(admin, *[check] * 100)) == 4

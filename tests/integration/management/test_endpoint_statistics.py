@@ -1,4 +1,4 @@
-"""What was called is counted by hour, route and status, hot answers too, and told to the project it was about."""
+"""Calls are counted by hour, route and status, hot ones too, and reported to the project that they were about."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def nothing_counted(warehouse: Warehouse) -> None:
 
 @pytest.fixture
 def told(admin: AsgiClient) -> Callable[..., dict[tuple[str, int], int]]:
-    """Writes what was counted, and tells the count of each route and status that the administrator is told of."""
+    """Writes the counts, and returns those of each route and status as the administrator reads them."""
 
     def counts(body: dict[str, Any] = ALL) -> dict[tuple[str, int], int]:
         call_statistics.flush()

@@ -1,4 +1,4 @@
-"""Nobody gets a right that he was not given: by each way that was thought of, with the refusal on record."""
+"""Nobody can get a right that was not granted, on any known way; each refusal is in the audit."""
 
 from collections.abc import Callable
 from pathlib import Path

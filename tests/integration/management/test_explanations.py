@@ -1,4 +1,4 @@
-"""Why, and who may: over REST, with the chain of grants that decides, and nothing told to who may not ask."""
+"""Explanations and who-may lists over REST, with the chain of grants that decides; refused to callers who may not ask."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ids of another project, wherever one is accepted: missing, as ids of nothing are, and on that project's record."""
+"""Ids of another project, on every route that takes one: answered like unknown ids, and in the other project's audit."""
 
 from collections.abc import Callable
 from pathlib import Path

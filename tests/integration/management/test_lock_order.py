@@ -1,4 +1,6 @@
-"""Changes of rights lock rows in one order (see `lakewarden.db_transaction`): who waits for one holds none behind it."""
+"""Changes of rights lock rows in one order (see `lakewarden.db_transaction`): a session that waits for a row holds no
+later one.
+"""
 
 import time
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ WAITING = "select count(*) from pg_locks where not granted and pg_backend_pid() 
 
 @pytest.fixture
 def other(database_url: str, client: AsgiClient) -> Iterator[psycopg.Connection[Any]]:
-    """A transaction of somebody else, which holds what it has locked until it is rolled back."""
+    """Another session's transaction, which keeps its locks until it is rolled back."""
     with psycopg.connect(database_url) as connection:
         yield connection
         connection.rollback()

@@ -319,12 +319,12 @@ def test_who_may_move(lake: Lake, client: AsgiClient, stranger: AsgiClient, gran
     editor, mover = client.as_user("editor"), client.as_user("mover")
     assert move(editor, namespace, "z", "b").error() == (403, "ForbiddenException")
     give("mover", "ownership", "a", "b")
-    assert move(mover, namespace, "z", "b").error() == (404, "NoSuchNamespaceException")  # he does not see z
+    assert move(mover, namespace, "z", "b").error() == (404, "NoSuchNamespaceException")  # the caller does not see z
     give("mover", "create", "z")
     answer = move(mover, namespace, "z", "b")
     assert answer.error() == (403, "ForbiddenException")
     assert "accept_moved_namespace" in answer.message()
-    assert move(mover, namespace, "b").status == 403  # the warehouse, which he sees by what is in it
+    assert move(mover, namespace, "b").status == 403  # the warehouse, which the caller sees because of what is in it
     give("mover", "manage_grants", "z")
     assert move(mover, namespace, "z", "b").status == 200
 

@@ -1,7 +1,8 @@
-"""A project with somebody in it who wants more rights than she has; for tests of what is refused to her.
+"""A project with a user who tries to get more rights than she has; for tests of refusals.
 
 Eve owns the namespace `hers` and may change, not grant, in `shared`; she has no right in `closed`, where `secret` is.
-Of the role `auditors`, which reads the whole warehouse, she is no member; the role `mine` is hers, and holds nothing.
+She is not a member of the role `auditors`, which reads the whole warehouse; she owns the role `mine`, which has no
+right.
 """
 
 from collections.abc import Iterator

@@ -193,7 +193,7 @@ def started(
     admin = signed_in_as(issuer, own.client_id, own.client_secret)
     with prepared({**common, **(settings or {})}) as a, asyncio.Runner() as runner:
         url = a.settings["LAKEWARDEN__DATABASE__URL"]
-        # its sessions can be told from the other's
+        # so that its sessions differ from the other server's
         ours = a.settings | {"LAKEWARDEN__DATABASE__URL": f"{b_through(url)}?application_name=replica_b"}
         b = LakewardenServer(ours, a.local_root, a.log.with_name("second.log"))
         a.settings["LAKEWARDEN__DATABASE__URL"] = a_through(url)

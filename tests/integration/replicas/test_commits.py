@@ -1,4 +1,4 @@
-"""What is written through one server is what the other reads next; both together do a thing once."""
+"""Changes through one server are in the next answer of the other; a change that is sent to both is made once."""
 
 from collections import Counter
 from typing import Any

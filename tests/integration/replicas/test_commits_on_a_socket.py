@@ -83,6 +83,6 @@ def test_clients_that_do_not_wait_for_answers_harm_nobody(pair: Pair, orders: st
             connection.sendall(head + content[: number * len(content) // (AHEAD - 1)])
     pair.a.done("POST", orders, body(number="last"))
     metadata = pair.b.done("GET", orders)["metadata"]
-    # half a body is no commit, and the one that was sent completely may come at any time
+    # half a body is not a commit, and the complete request may be carried out at any time
     assert metadata["properties"]["number"] in {"last", str(AHEAD - 1)}
     assert len(metadata["metadata-log"]) <= 3

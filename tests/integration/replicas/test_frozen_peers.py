@@ -1,4 +1,4 @@
-"""A peer is frozen, or gone without a word: the others answer everything within the limits, and recover by themselves."""
+"""A process is frozen or killed: the others answer everything within the limits, and recover by themselves."""
 
 import asyncio
 import os
@@ -37,9 +37,9 @@ LIMITS = {
     "LAKEWARDEN__DATABASE__CONNECT_TIMEOUT_S": "3",
 }
 MACHINE_S = 10.0
-"""What a busy machine may add to any bound."""
+"""Additional time for a busy machine."""
 CROWD = 20
-"""More than a server has threads."""
+"""More requests than a server has threads."""
 
 
 @dataclass

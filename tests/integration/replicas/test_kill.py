@@ -1,6 +1,6 @@
-"""One server is killed in the middle of changes: the other goes on, and what was being changed is whole or not there.
+"""One server is killed in the middle of changes: the other continues, and each change is complete or absent.
 
-Whole: the change itself, its audit row and its event, by the id of its request.
+Complete: the change itself, its audit row and its event, found by the id of its request.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Rights that are lost otherwise than by a revocation, through one server, and asked for at once on both."""
+"""Rights that are lost in other ways than by a revocation, through one server, and checked at once on both."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Scene:
 def scene(pair: Pair, lake: Lake) -> Iterator[Scene]:
     sales, archive = lake.add_namespace("sales"), lake.add_namespace("archive")
     yield Scene(pair, lake, pair.people[0], sales, archive, lake.add_table("sales", "orders"))
-    # whatever happened to him, the next test finds him known, with rights nowhere else
+    # for the next test the reader is known again, and has no other rights
     reader = pair.people[0]
     pair.a.ask(pair.admin, "DELETE", f"/management/v1/user/{reader.id}")
     body = {"id": reader.id, "name": reader.name, "user-type": "application"}

@@ -1,4 +1,4 @@
-"""A right is there for the very next request on either server, and gone for it: thousands of times, by every route.
+"""A grant or a revocation counts for the next request on either server: thousands of times, on every route.
 
 LAKEWARDEN_TEST_REVOCATIONS says how many revocations there are, each looked for on both servers (1,000).
 """
@@ -126,7 +126,7 @@ class Case:
     granted: int = 200
     refused: int = 404
     keeps: str = ""
-    """A right on the namespace that the caller keeps, so that he still sees what he may not touch."""
+    """A right on the namespace that the caller keeps, so that they still see objects that they may not change."""
 
 
 def _table(lake: Lake) -> str:

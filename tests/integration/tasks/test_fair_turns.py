@@ -1,4 +1,4 @@
-"""Whoever asks for much keeps nobody waiting: the tasks of different projects take turns."""
+"""A project with many tasks does not delay others: the tasks of different projects take turns."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Whoever changes a task locks it before its job: those who wait for one of the two hold none behind it."""
+"""Every change of a task locks the task before its job, so that changes never deadlock."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ class Nursery:
         return str(pid)
 
     def kill(self, pid: int) -> str:
-        """Whoever has ended is not waited for before, so that its pid is nobody else's."""
+        """Ended processes are not reaped before, so that their pids are not used again."""
         ended, _ = os.waitpid(pid, os.WNOHANG)
         if not ended:
             os.kill(pid, signal.SIGKILL)

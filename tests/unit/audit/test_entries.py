@@ -1,4 +1,4 @@
-"""What anybody may have sent, cut to what a row can hold."""
+"""Values from requests, cut to the size that a row can hold."""
 
 from datetime import UTC, datetime
 

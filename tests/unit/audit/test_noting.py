@@ -1,4 +1,4 @@
-"""What `authorize` tells the audit about a decision, beside what `tests/unit/authz/test_trail.py` holds."""
+"""What `authorize` passes to the audit about a decision, besides what `tests/unit/authz/test_trail.py` tests."""
 
 from dataclasses import dataclass
 

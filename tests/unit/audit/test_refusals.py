@@ -68,7 +68,7 @@ def test_one_caller_takes_nobody_else_s_room() -> None:
     for number in range(300):
         pending.add(denied(str(number)))
     pending.add(denied(actor="oidc~ada"))
-    assert pending.take(before=NOW) == ([], {})  # what is lost is told with what is written
+    assert pending.take(before=NOW) == ([], {})  # the number of lost entries is written with the others
     taken, lost = pending.take()
     assert sorted((refusal.actor, refusal.object_id) for refusal in taken) == [
         ("oidc~ada", "1"),

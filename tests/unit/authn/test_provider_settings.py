@@ -70,5 +70,5 @@ def test_authenticator_is_built_from_the_configuration(monkeypatch: pytest.Monke
     with pytest.raises(NotAuthorized, match="another audience"):
         chain.authenticate(f"Bearer {wrong_audience}")
     account = unsigned_token({"alg": "RS256"}, {"iss": "k", "sub": "system:serviceaccount:a:b"}, signature="AAAA")
-    with pytest.raises(Unavailable):  # there is no token of ours to ask the cluster with
+    with pytest.raises(Unavailable):  # the server has no token of its own for requests to the cluster
         chain.authenticate(f"Bearer {account}")

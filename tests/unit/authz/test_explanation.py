@@ -64,7 +64,7 @@ def given_on(ref: ObjectRef, privilege: Privilege, principal: PrincipalId = ALIC
 
 
 def facts_of(chain: Sequence[ObjectRef], *grants: Given, managed: Sequence[ObjectRef] = ()) -> Facts:
-    """Of grants on anything: what is no part of the chain lies below its last."""
+    """Grants on any objects: those that are not in the chain are below its last object."""
     granted: dict[PrincipalId, list[Given]] = {}
     below: dict[PrincipalId, Given] = {}
     for each in grants:

@@ -1,4 +1,4 @@
-"""The model as a table: who changes a right sees in `matrix.txt` what follows from it."""
+"""The model as a table: `matrix.txt` shows all consequences of a changed right."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the documents name is there: commands, make targets, settings, and the versions that were tried."""
+"""Everything that the documents name exists: commands, make targets, settings, and the versions that were tried."""
 
 import re
 import tomllib

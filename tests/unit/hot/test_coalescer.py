@@ -1,4 +1,4 @@
-"""The coalescer: who asks while a query runs is answered by the next one, and nobody waits for ever."""
+"""The coalescer: requests that arrive while a query runs are answered by the next one, and none waits for ever."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""Kept answers: bounded by bytes in all and for each caller, and the least recently used goes first."""
+"""Kept answers: limited by bytes in total and for each caller; the least recently used is removed first."""
 
 from lakewarden.hot.kept_answers import KeptAnswers
 

@@ -1,4 +1,4 @@
-"""What is computed on the loop: one at a time, in turns of the callers, with pauses."""
+"""Computations on the loop: one at a time, in turns between callers, with pauses."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Builds that are shared: one for all who ask while it runs, and its error is everybody's."""
+"""Shared builds: one for all who ask while it runs; all of them get its error, too."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""Large answers: sent piece by piece, and others have their turn between the pieces."""
+"""Large answers: sent piece by piece, with turns for other requests between the pieces."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The judge of the soak reports what it is there for: histories that are lost, doubled or wrong, and no others."""
+"""The ledger of the soak reports exactly the histories in which something is lost, doubled or wrong."""
 
 import pytest
 

@@ -13,7 +13,7 @@ ARTIFACT = Artifact("org.example", "thing", "1.2", hashlib.sha256(CONTENT).hexdi
 
 
 class Repository:
-    """A fetcher that counts and hands out what it is told to."""
+    """A fetcher that counts its calls and returns the given content."""
 
     def __init__(self, content: bytes = CONTENT) -> None:
         self.content = content
