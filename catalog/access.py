@@ -1,22 +1,25 @@
-"""Looks up and authorizes namespaces, tables and views; nothing else returns `Granted` for them."""
+"""Looks up and authorizes namespaces, tables, views and generic tables; nothing else returns `Granted` for them."""
 
 from uuid import UUID
 
 from django.db.models import QuerySet
 
+from catalog import tabular_types
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Namespace, Tabular
+from catalog.tabular_types import TabularType, type_of
 from lakewarden.authz.actions import (
     NamespaceAction,
     ObjectType,
     TableAction,
+    TabularAction,
     ViewAction,
     WarehouseAction,
 )
 from lakewarden.authz.interface import Granted, ObjectRef, T
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import RequestContext
-from lakewarden.errors import LakewardenError, NoSuchNamespace, NoSuchTable, NoSuchView
+from lakewarden.errors import LakewardenError, NoSuchNamespace, NoSuchTable
 from tenants import access as tenants_access
 from tenants.access import ensure_active, warehouse_chain
 from tenants.models import Warehouse
@@ -28,7 +31,7 @@ def namespace_chain(namespace: Namespace) -> list[ObjectRef]:
 
 
 def tabular_chain(tabular: Tabular) -> list[ObjectRef]:
-    kind = ObjectType.TABLE if tabular.kind == Tabular.Kind.TABLE else ObjectType.VIEW
+    kind = type_of(tabular).object_type
     return [*namespace_chain(tabular.namespace), ObjectRef(kind, str(tabular.id))]
 
 
@@ -37,7 +40,7 @@ def granted(
     target: T,
     *,
     chain: list[ObjectRef],
-    action: NamespaceAction | TableAction | ViewAction,
+    action: NamespaceAction | TabularAction,
     hidden: LakewardenError,
     warehouse: Warehouse,
 ) -> Granted[T]:
@@ -71,8 +74,7 @@ def namespace(context: RequestContext, ref: NamespaceIdentifier, action: Namespa
 
 def table(context: RequestContext, ref: TabularIdentifier, action: TableAction) -> Granted[Tabular]:
     """Raises NoSuchTable if it is missing or hidden."""
-    missing = NoSuchTable(f"Table does not exist: {ref}")
-    return _tabular(context, ref, Tabular.Kind.TABLE, action, missing)
+    return tabular(context, ref, tabular_types.TABLE, action)
 
 
 def find_table(context: RequestContext, ref: TabularIdentifier, action: TableAction) -> Granted[Tabular] | None:
@@ -84,8 +86,7 @@ def find_table(context: RequestContext, ref: TabularIdentifier, action: TableAct
 
 def view(context: RequestContext, ref: TabularIdentifier, action: ViewAction) -> Granted[Tabular]:
     """Raises NoSuchView if it is missing or hidden."""
-    missing = NoSuchView(f"View does not exist: {ref}")
-    return _tabular(context, ref, Tabular.Kind.VIEW, action, missing)
+    return tabular(context, ref, tabular_types.VIEW, action)
 
 
 def namespace_of_id(context: RequestContext, identifier: UUID, action: NamespaceAction) -> Granted[Namespace]:
@@ -129,18 +130,6 @@ def namespace_anywhere(context: RequestContext, namespace_id: str, action: Names
     return namespace_in(context, str(row), namespace_id, action)
 
 
-def table_in(context: RequestContext, warehouse_id: str, table_id: str, action: TableAction) -> Granted[Tabular]:
-    """The table with this id in a warehouse. Raises NoSuchTable if it is missing, hidden, a view or elsewhere."""
-    missing = NoSuchTable(f"Table does not exist: {table_id}")
-    return _tabular_in(context, _ids(warehouse_id, table_id), Tabular.Kind.TABLE, action, missing)
-
-
-def view_in(context: RequestContext, warehouse_id: str, view_id: str, action: ViewAction) -> Granted[Tabular]:
-    """The view with this id in a warehouse. Raises NoSuchView if it is missing, hidden, a table or elsewhere."""
-    missing = NoSuchView(f"View does not exist: {view_id}")
-    return _tabular_in(context, _ids(warehouse_id, view_id), Tabular.Kind.VIEW, action, missing)
-
-
 def dropped_namespace_in(
     context: RequestContext, warehouse_id: str, namespace_id: str, action: NamespaceAction
 ) -> Granted[Namespace]:
@@ -161,17 +150,16 @@ def dropped_namespace_in(
 
 
 def dropped_tabular_in(
-    context: RequestContext, warehouse_id: str, kind: Tabular.Kind, tabular_id: str, action: TableAction | ViewAction
+    context: RequestContext, warehouse_id: str, kind: TabularType, tabular_id: str, action: TabularAction
 ) -> Granted[Tabular]:
-    """Like `dropped_namespace_in`, for a table or view; raises NoSuchTable or NoSuchView."""
-    error = NoSuchTable if kind == Tabular.Kind.TABLE else NoSuchView
-    missing = error(f"No dropped {kind} {tabular_id} can be restored")
+    """Like `dropped_namespace_in`, for a table, view or generic table; raises the type's own 404."""
+    missing = kind.missing(f"No dropped {kind.word} {tabular_id} can be restored")
     place = _ids(warehouse_id, tabular_id)
-    rows = Tabular.everything.filter(deletion__isnull=False, kind=kind)
+    rows = Tabular.everything.filter(deletion__isnull=False, kind=kind.kind)
     rows = rows.placed().select_related("deletion")
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
-        _note_foreign(context, Tabular.everything.filter(kind=kind), place, str(kind), action)
+        _note_foreign(context, Tabular.everything.filter(kind=kind.kind), place, kind.kind.value, action)
         raise missing
     return tenants_access.granted(
         context,
@@ -184,39 +172,35 @@ def dropped_tabular_in(
 
 
 def may_see(context: RequestContext, tabular: Tabular) -> bool:
-    """Whether lists show the table or view to the caller; its namespace, warehouse and project must be loaded."""
-    is_table = tabular.kind == Tabular.Kind.TABLE
+    """Whether lists show it to the caller; its namespace, warehouse and project must be loaded."""
     held = tenants_access.privileges(context, chain=tabular_chain(tabular), project=tabular.namespace.warehouse.project)
-    return is_allowed(TableAction.INCLUDE_IN_LIST if is_table else ViewAction.INCLUDE_IN_LIST, held)
+    return is_allowed(type_of(tabular).actions.INCLUDE_IN_LIST, held)
 
 
 def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
-    """The table or view with this id, if the caller may read its metadata. Raises NoSuchTable."""
+    """The table, view or generic table with this id, if the caller may read its metadata. Raises NoSuchTable."""
     missing = NoSuchTable(f"Table does not exist: {identifier}")
     found = Tabular.objects.placed().filter(id=identifier).first()
     if found is None:
         raise missing
-    action = TableAction.GET_METADATA if found.kind == Tabular.Kind.TABLE else ViewAction.GET_METADATA
     return granted(
         context,
         found,
         chain=tabular_chain(found),
-        action=action,
+        action=type_of(found).actions.GET_METADATA,
         hidden=missing,
         warehouse=found.namespace.warehouse,
     )
 
 
-def _tabular(
-    context: RequestContext,
-    ref: TabularIdentifier,
-    kind: Tabular.Kind,
-    action: TableAction | ViewAction,
-    missing: LakewardenError,
+def tabular(
+    context: RequestContext, ref: TabularIdentifier, kind: TabularType, action: TabularAction
 ) -> Granted[Tabular]:
+    """Raises the type's own 404 if it is missing, hidden, or of another type."""
+    missing = kind.not_there(ref)
     warehouse_id = _warehouse_id(context, ref.namespace.warehouse)
     found = Tabular.objects.find(warehouse_id, ref.namespace.path, ref.name)
-    if found is None or found.kind != kind:
+    if found is None or found.kind != kind.kind:
         raise missing
     return granted(
         context,
@@ -228,17 +212,18 @@ def _tabular(
     )
 
 
-def _tabular_in(
-    context: RequestContext,
-    place: tuple[UUID, UUID] | None,
-    kind: Tabular.Kind,
-    action: TableAction | ViewAction,
-    missing: LakewardenError,
+def tabular_in(
+    context: RequestContext, warehouse_id: str, kind: TabularType, tabular_id: str, action: TabularAction
 ) -> Granted[Tabular]:
-    rows = Tabular.objects.placed().filter(kind=kind)
+    """The one with this id in a warehouse, active or not; for the management API.
+
+    Raises the type's own 404 if it is missing, hidden, of another type or elsewhere.
+    """
+    missing, place = kind.not_there(tabular_id), _ids(warehouse_id, tabular_id)
+    rows = Tabular.objects.placed().filter(kind=kind.kind)
     found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
     if found is None:
-        _note_foreign(context, Tabular.objects.filter(kind=kind), place, str(kind), action)
+        _note_foreign(context, Tabular.objects.filter(kind=kind.kind), place, kind.kind.value, action)
         raise missing
     return tenants_access.granted(
         context,
@@ -255,7 +240,7 @@ def _note_foreign(
     rows: QuerySet[Namespace] | QuerySet[Tabular],
     place: tuple[UUID, UUID] | None,
     kind: str,
-    action: NamespaceAction | TableAction | ViewAction,
+    action: NamespaceAction | TabularAction,
 ) -> None:
     """Note for the audit of another project that its object was named in a request about this warehouse."""
     if place is None:

@@ -1,6 +1,6 @@
 """The actions that the caller, or another principal, may do on an object: `GET …/actions` of all types of objects."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -8,10 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.tabular_types import TABULAR_TYPES
 from lakewarden.authz.actions import ObjectType, RoleAction, UserAction
 from management import identities
 from management.api import ManagementView
 from management.base_serializers import Shape
+from management.tabular_paths import path_of
 from permissions import privileges
 from permissions.privileges import Asked, Rights
 from tenants import access
@@ -114,9 +116,9 @@ class WarehouseActions(ActionsView):
 
 
 class InWarehouseActions(ActionsView):
-    """Actions on namespaces, tables and views; `kind` is the type of the object."""
+    """Actions on namespaces and on what lies in them; `kind` is the type of the object."""
 
-    kind: ObjectType
+    kind = cast("ObjectType", None)
 
     @_described
     def get(self, _request: Request, warehouse_id: str, **identifier: str) -> Response:
@@ -128,25 +130,18 @@ class InWarehouseActions(ActionsView):
         return self.answered(Asked(self.kind, object_id, warehouse_id))
 
 
-class NamespaceActions(InWarehouseActions):
-    kind = ObjectType.NAMESPACE
-
-
-class TableActions(InWarehouseActions):
-    kind = ObjectType.TABLE
-
-
-class ViewActions(InWarehouseActions):
-    kind = ObjectType.VIEW
-
-
 routes: list[Any] = [
     path("server/actions", ServerActions.as_view()),
     path("project/actions", ProjectActions.as_view()),
     path("role/<str:role_id>/actions", RoleActions.as_view()),
     path("user/<str:user_id>/actions", UserActions.as_view()),
     path("warehouse/<str:warehouse_id>/actions", WarehouseActions.as_view()),
-    path("warehouse/<str:warehouse_id>/namespace/<str:namespace_id>/actions", NamespaceActions.as_view()),
-    path("warehouse/<str:warehouse_id>/table/<str:table_id>/actions", TableActions.as_view()),
-    path("warehouse/<str:warehouse_id>/view/<str:view_id>/actions", ViewActions.as_view()),
+    path(
+        "warehouse/<str:warehouse_id>/namespace/<str:namespace_id>/actions",
+        InWarehouseActions.as_view(kind=ObjectType.NAMESPACE),
+    ),
+    *(
+        path(f"{path_of(kind)}/actions", InWarehouseActions.as_view(kind=kind.object_type))
+        for kind in TABULAR_TYPES.values()
+    ),
 ]

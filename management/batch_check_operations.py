@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from lakewarden.authz.actions import ACTIONS, Action, ObjectType
+from lakewarden.authz.actions import ACTIONS, TABULAR_TYPES, Action, ObjectType
 from lakewarden.errors import BadRequest
 from permissions.privileges import Asked
 
@@ -15,17 +15,18 @@ _TABULAR: dict[str, Any] = {
     "warehouse-id": _ID,
     "table-id": _ID,
     "view-id": _ID,
+    "generic-table-id": _ID,
     "namespace": _PATH,
     "table": {"type": "string"},
     "view": {"type": "string"},
+    "generic-table": {"type": "string"},
 }
 _MEMBERS: dict[ObjectType, dict[str, Any]] = {
     ObjectType.SERVER: {},
     ObjectType.PROJECT: {"project-id": {"type": "string"}},
     ObjectType.WAREHOUSE: {"warehouse-id": _ID},
     ObjectType.NAMESPACE: {"warehouse-id": _ID, "namespace-id": _ID, "namespace": _PATH},
-    ObjectType.TABLE: _TABULAR,
-    ObjectType.VIEW: _TABULAR,
+    **dict.fromkeys(TABULAR_TYPES, _TABULAR),
 }
 """The members of an operation besides `action`, for each type of object; `_asked` checks their combination."""
 _KNOWN = {kind: {action.value: action for action in ACTIONS[kind]} for kind in _MEMBERS}
@@ -96,8 +97,8 @@ def _asked(kind: ObjectType, about: Mapping[str, Any], where: str, project_id: s
         asked = Asked(kind, _id(about, "namespace-id", where), warehouse, path)
     else:
         # clients may use the members of a table for a view, and vice versa
-        identifier = _only(_id(about, "table-id", where), _id(about, "view-id", where), where=where)
-        name = _only(_text(about, "table", where), _text(about, "view", where), where=where)
+        identifier = _only([_id(about, f"{each}-id", where) for each in TABULAR_TYPES], where=where)
+        name = _only([_text(about, each.value, where) for each in TABULAR_TYPES], where=where)
         asked = Asked(kind, identifier, warehouse, path, name)
     return _ensure_one_way(asked, where=where)
 
@@ -112,10 +113,11 @@ def _ensure_one_way(asked: Asked, *, where: str) -> Asked:
     return asked
 
 
-def _only(first: str, second: str, *, where: str) -> str:
-    if first and second:
-        raise BadRequest(f"{where}: both a table and a view are named: one is expected")
-    return first or second
+def _only(given: list[str], *, where: str) -> str:
+    named = [each for each in given if each]
+    if len(named) > 1:
+        raise BadRequest(f"{where}: several objects are named (table, view or generic-table): one is expected")
+    return named[0] if named else ""
 
 
 def _path(value: object, where: str) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import access as catalog_access
-from catalog.models import Tabular
 from catalog.services.deletion import listing, undrop
 from catalog.services.deletion.listing import DeletedObject
 from catalog.services.deletion.undrop import Target
-from lakewarden.authz.actions import NamespaceAction, TableAction, ViewAction, WarehouseAction
+from catalog.tabular_types import TABULAR_TYPES
+from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import next_token
 from management.api import ManagementView
@@ -32,7 +32,7 @@ class DeletedShape(Shape):
     id = serializers.UUIDField()
     name = serializers.CharField()
     namespace = serializers.ListField(child=serializers.CharField())
-    typ = serializers.ChoiceField(choices=["table", "view", "namespace"], source="kind")
+    typ = serializers.ChoiceField(choices=[*TABULAR_TYPES, "namespace"], source="kind")
     created_at = serializers.DateTimeField()
     deleted_at = serializers.DateTimeField()
     expiration_date = serializers.DateTimeField(source="expires_at")
@@ -57,7 +57,7 @@ class DeletedNamespacesShape(Shape):
 
 
 class TargetBody(Kebab):
-    type = serializers.ChoiceField(choices=["table", "view", "namespace"])
+    type = serializers.ChoiceField(choices=[*TABULAR_TYPES, "namespace"])
     id = serializers.UUIDField()
 
 
@@ -71,7 +71,7 @@ class DeletedTabulars(ManagementView):
         parameters=[OpenApiParameter("namespaceId", UUID, description="Only objects in this namespace."), *PAGING],
     )
     def get(self, _request: Request, warehouse_id: str) -> Response:
-        """List the dropped tables and views that can be restored, the most recently dropped first."""
+        """List the dropped tables, views and generic tables that can be restored, the most recently dropped first."""
         namespace_id = _namespace_id(self.call.query.get("namespaceId"))
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.USE)
         found, last = listing.tabulars(granted, self.page, namespace_id=namespace_id)
@@ -93,7 +93,7 @@ class DeletedNamespaces(ManagementView):
 class Undrop(ManagementView):
     @extend_schema(request=UndropBody, responses={204: None})
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Restore dropped tables, views and namespaces.
+        """Restore dropped tables, views, generic tables and namespaces.
 
         Either all of them are restored or none. A namespace is restored with everything that was dropped with it.
         """
@@ -110,9 +110,8 @@ class Undrop(ManagementView):
         if kind == "namespace":
             action = NamespaceAction.UNDROP
             return catalog_access.dropped_namespace_in(self.context, warehouse_id, identifier, action)
-        wanted = Tabular.Kind(kind)
-        verb = TableAction.UNDROP if wanted is Tabular.Kind.TABLE else ViewAction.UNDROP
-        return catalog_access.dropped_tabular_in(self.context, warehouse_id, wanted, identifier, verb)
+        wanted = TABULAR_TYPES[kind]
+        return catalog_access.dropped_tabular_in(self.context, warehouse_id, wanted, identifier, wanted.actions.UNDROP)
 
 
 def _answer(shape: type[Shape], name: str, found: list[DeletedObject], last: str | None) -> Response:

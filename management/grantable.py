@@ -4,18 +4,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from catalog import access as catalog_access
+from catalog.tabular_types import TABULAR_TYPES, TabularType
 from lakewarden.authz.actions import (
     NamespaceAction,
     ObjectType,
     ProjectAction,
     RoleAction,
     ServerAction,
-    TableAction,
-    ViewAction,
+    TabularAction,
     WarehouseAction,
 )
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
+from management.tabular_paths import IN_WAREHOUSE, id_name, path_of
 from tenants import access
 
 Parts = Mapping[str, str]
@@ -55,19 +56,15 @@ def _namespace(action: NamespaceAction) -> Callable[[RequestContext, Parts], Gra
     )
 
 
-def _table(action: TableAction) -> Callable[[RequestContext, Parts], Granted[object]]:
-    return lambda context, parts: catalog_access.table_in(context, parts["warehouse_id"], parts["table_id"], action)
-
-
-def _view(action: ViewAction) -> Callable[[RequestContext, Parts], Granted[object]]:
-    return lambda context, parts: catalog_access.view_in(context, parts["warehouse_id"], parts["view_id"], action)
+def _tabular(kind: TabularType, action: TabularAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: catalog_access.tabular_in(
+        context, parts["warehouse_id"], kind, parts[id_name(kind)], action
+    )
 
 
 def _server(context: RequestContext, _parts: Parts) -> Granted[object]:
     return access.server(context, ServerAction.READ_GRANTS)
 
-
-_IN_WAREHOUSE = "warehouse/<str:warehouse_id>/"
 
 GRANTABLES = (
     Grantable(ObjectType.SERVER, "server", lambda context, _: access.known_server(context), _server),
@@ -80,21 +77,18 @@ GRANTABLES = (
     ),
     Grantable(
         ObjectType.NAMESPACE,
-        _IN_WAREHOUSE + "namespace/<str:namespace_id>",
+        IN_WAREHOUSE + "namespace/<str:namespace_id>",
         _namespace(NamespaceAction.GET_METADATA),
         _namespace(NamespaceAction.READ_GRANTS),
     ),
-    Grantable(
-        ObjectType.TABLE,
-        _IN_WAREHOUSE + "table/<str:table_id>",
-        _table(TableAction.INCLUDE_IN_LIST),
-        _table(TableAction.READ_GRANTS),
-    ),
-    Grantable(
-        ObjectType.VIEW,
-        _IN_WAREHOUSE + "view/<str:view_id>",
-        _view(ViewAction.INCLUDE_IN_LIST),
-        _view(ViewAction.READ_GRANTS),
+    *(
+        Grantable(
+            kind.object_type,
+            path_of(kind),
+            _tabular(kind, kind.actions.INCLUDE_IN_LIST),
+            _tabular(kind, kind.actions.READ_GRANTS),
+        )
+        for kind in TABULAR_TYPES.values()
     ),
 )
 PROJECT_BY_ID = Grantable(

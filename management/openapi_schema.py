@@ -11,6 +11,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import Direction, OpenApiParameter
 from rest_framework import serializers
 
+from catalog.tabular_types import TABULAR_TYPES, word_of
 from lakewarden.http.openapi import IncompleteDocument
 from management.base_serializers import Body, Shape
 from management.idempotent_requests import MUTATING
@@ -33,7 +34,12 @@ _NOUNS: Final = {
 }
 """Tags of paths whose first part is not the name of their tag."""
 
-_INNER: Final = {"namespace": "namespace", "table": "table", "view": "view", "task": "task", "task-queue": "task"}
+_INNER: Final = {
+    "namespace": "namespace",
+    "task": "task",
+    "task-queue": "task",
+    **{each: each for each in TABULAR_TYPES},
+}
 """Tags of objects inside a project or warehouse, by the part of the path that names them."""
 
 _KEY: Final = OpenApiParameter(
@@ -73,7 +79,7 @@ class ManagementSchema(AutoSchema):
         text = _paragraphs(method.__doc__ or type(self.view).__dict__.get("__doc__"))
         kind = getattr(self.view, "kind", None)
         # views of several types of objects share one docstring
-        return text if kind is None else text.replace("the object", f"the {getattr(kind, 'type', kind).value}")
+        return text if kind is None else text.replace("the object", f"the {_word(kind)}")
 
     def get_summary(self) -> str | None:
         """The first sentence of the description, else words from the path."""
@@ -143,6 +149,10 @@ def _describe_members(schemas: Mapping[str, dict[str, Any]]) -> None:
             if text is None:
                 raise IncompleteDocument(f"{component}: the member {name} has no description")
             member["description"] = text
+
+
+def _word(kind: Any) -> str:  # noqa: ANN401 a type of objects, a Grantable or a TabularType
+    return word_of(getattr(kind, "type", getattr(kind, "object_type", kind)).value)
 
 
 def _paragraphs(docstring: str | None) -> str:

@@ -40,6 +40,7 @@ AUTHORIZER_ACTIONS: dict[ObjectType, tuple[str, ...]] = {
     ObjectType.NAMESPACE: ("read_assignments", "grant_create", *_ON_DATA),
     ObjectType.TABLE: ("read_assignments", *_ON_DATA, "change_ownership"),
     ObjectType.VIEW: ("read_assignments", *_ON_DATA, "change_ownership"),
+    ObjectType.GENERIC_TABLE: ("read_assignments", *_ON_DATA, "change_ownership"),
 }
 """Names of `…/authorizer-actions`; `…/access` has them, too."""
 
@@ -62,6 +63,10 @@ _CATALOG_ACTIONS: dict[ObjectType, tuple[str, ...]] = {
     ),
     ObjectType.TABLE: ("drop", "write_data", "read_data", "get_metadata", "commit", "rename", *_TASKS),
     ObjectType.VIEW: ("drop", "commit", "get_metadata", "select", "rename", *_TASKS),
+    ObjectType.GENERIC_TABLE: (
+        *("drop", "undrop", "write_data", "read_data", "get_metadata", "rename", "include_in_list"),
+        *_TASKS,
+    ),
 }
 
 _OUR_NAMES = {

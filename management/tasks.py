@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.tabular_types import TABULAR_TYPES
 from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page, next_token
@@ -26,7 +27,7 @@ MAX_ATTEMPTS = 1000
 _ATTEMPTS = OpenApiParameter(
     "numAttempts", int, description=f"The number of latest attempts in the response; {DEFAULT_ATTEMPTS} by default."
 )
-_WITH_ID = ("namespace", "table", "view")
+_WITH_ID = ("namespace", *TABULAR_TYPES)
 
 
 class TaskShape(Shape):
@@ -86,6 +87,7 @@ class EntityBody(Kebab):
     namespace_id = serializers.UUIDField(required=False)
     table_id = serializers.UUIDField(required=False)
     view_id = serializers.UUIDField(required=False)
+    generic_table_id = serializers.UUIDField(required=False)
 
 
 class ListTasksBody(ListProjectTasksBody):
@@ -211,11 +213,15 @@ def _entities(body: Body, warehouse_id: str) -> list[tuple[str, str]] | None:
 
 def _entity(asked: dict[str, Any], warehouse_id: str, *, where: str) -> tuple[str, str]:
     """(type, id) of an entity; the id of a warehouse comes from the path."""
-    kind, given = asked["type"], {name for name in _WITH_ID if f"{name}_id" in asked}
+    kind, given = asked["type"], {name for name in _WITH_ID if _id_name(name) in asked}
     if given != ({kind} - {"warehouse"}):
         needed = "no id" if kind == "warehouse" else f"'{kind}-id' and no other id"
         raise BadRequest(f"{where}: an entity of the type {kind} has {needed}")
-    return kind, warehouse_id.lower() if kind == "warehouse" else str(asked[f"{kind}_id"])
+    return kind, warehouse_id.lower() if kind == "warehouse" else str(asked[_id_name(kind)])
+
+
+def _id_name(kind: str) -> str:
+    return f"{kind.replace('-', '_')}_id"
 
 
 def _wanted_attempts(given: str | None) -> int:

@@ -1,4 +1,4 @@
-"""The number of tables and views in a warehouse by hour: `GET /warehouse/{id}/statistics`."""
+"""The number of tables, views and generic tables in a warehouse by hour: `GET /warehouse/{id}/statistics`."""
 
 from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -21,6 +21,7 @@ class HourShape(Shape):
     updated_at = serializers.DateTimeField()
     number_of_tables = serializers.IntegerField()
     number_of_views = serializers.IntegerField()
+    number_of_generic_tables = serializers.IntegerField()
 
 
 class WarehouseStatisticsShape(Shape):
@@ -43,7 +44,7 @@ class WarehouseStatistics(ManagementView):
         ],
     )
     def get(self, _request: Request, warehouse_id: str) -> Response:
-        """Read how many tables and views the warehouse had in each hour, newest first.
+        """Read how many tables, views and generic tables the warehouse had in each hour, newest first.
 
         The number of the current hour is at most one minute old.
         """

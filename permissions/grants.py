@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from catalog.models import namespace, tabular
+from catalog.tabular_types import word_of
 from lakewarden import quotas
-from lakewarden.authz.actions import ObjectType
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType
 from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.ledger.grants import Given
@@ -28,8 +29,7 @@ _PLACES = {
     ObjectType.ROLE: role.HELD,
     ObjectType.WAREHOUSE: warehouse.HELD,
     ObjectType.NAMESPACE: namespace.HELD,
-    ObjectType.TABLE: tabular.HELD,
-    ObjectType.VIEW: tabular.HELD,
+    **dict.fromkeys(TABULAR_TYPES, tabular.HELD),
 }
 """Queries that return the namespaces above an object and lock its row."""
 
@@ -182,7 +182,7 @@ def _hold(chain: Sequence[ObjectRef]) -> None:
         return
     rows = fetch(_PLACES[ref.type], [ref.id])
     if not rows:
-        raise NotFound(f"{ref.type.value.capitalize()} does not exist: {ref.id}")
+        raise NotFound(f"{word_of(ref.type.value).capitalize()} does not exist: {ref.id}")
     namespaces = [each.id for each in chain[:-1] if each.type is ObjectType.NAMESPACE]
     if [str(identifier) for identifier in rows[0][0]] != namespaces:
         raise Conflict(f"The {ref.type.value} was moved while its grants were changed: try again")

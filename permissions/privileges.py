@@ -16,6 +16,7 @@ from django.db.models import Q
 from catalog.access import namespace_chain, tabular_chain
 from catalog.models import Namespace, Tabular
 from catalog.models.namespace import can_be, path_key
+from catalog.tabular_types import TABULAR_TYPES, word_of
 from lakewarden import backends
 from lakewarden.authz.actions import (
     ACTIONS,
@@ -31,8 +32,6 @@ from lakewarden.errors import (
     NoSuchNamespace,
     NoSuchProject,
     NoSuchRole,
-    NoSuchTable,
-    NoSuchView,
     NoSuchWarehouse,
 )
 from lakewarden.names import match_key
@@ -47,8 +46,7 @@ _MISSING: dict[ObjectType, type[LakewardenError]] = {
     ObjectType.ROLE: NoSuchRole,
     ObjectType.WAREHOUSE: NoSuchWarehouse,
     ObjectType.NAMESPACE: NoSuchNamespace,
-    ObjectType.TABLE: NoSuchTable,
-    ObjectType.VIEW: NoSuchView,
+    **{each.object_type: each.missing for each in TABULAR_TYPES.values()},
 }
 _GRANT_READERS = frozenset({Privilege.MANAGE_GRANTS, Privilege.ADMIN, Privilege.OPERATOR})
 """A caller with one of these on an object may ask what others may do on it."""
@@ -70,7 +68,7 @@ class Asked:
     def missing(self) -> LakewardenError:
         """The error for an object that does not exist or that the caller may not see."""
         shown = ".".join((*self.path, *([self.name] if self.name else []))) or self.id
-        return _MISSING[self.type](f"{self.type.value.capitalize()} does not exist: {shown}")
+        return _MISSING[self.type](f"{word_of(self.type.value).capitalize()} does not exist: {shown}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +273,5 @@ _FINDERS: dict[ObjectType, Callable[[list[Asked]], Iterator[Any]]] = {
     ObjectType.PROJECT: _projects,
     ObjectType.WAREHOUSE: _warehouses,
     ObjectType.NAMESPACE: _namespaces,
-    ObjectType.TABLE: _tabulars,
-    ObjectType.VIEW: _tabulars,
+    **{each.object_type: _tabulars for each in TABULAR_TYPES.values()},
 }

@@ -61,6 +61,7 @@ _ABOUT = {
     "NoSuchNamespaceException": ("the namespace does not exist, or the caller may not see it", _LOOK),
     "NoSuchTableException": ("the table does not exist, or the caller may not see it", _LOOK),
     "NoSuchViewException": ("the view does not exist, or the caller may not see it", _LOOK),
+    "NoSuchGenericTableException": ("the generic table does not exist, or the caller may not see it", _LOOK),
     "NoSuchUserException": ("the user is not known, or the caller may not see them", _LOOK),
     "NoSuchRoleException": ("the role does not exist, or the caller may not see it", _LOOK),
     "NoSuchTaskException": ("the task does not exist, or the caller may not see it", _LOOK),

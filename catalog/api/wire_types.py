@@ -53,6 +53,15 @@ class MetricsReport(msgspec.Struct, rename="kebab"):
     report_type: str
 
 
+class StorageCredential(msgspec.Struct):
+    prefix: str
+    config: dict[str, str]
+
+
+class Credentials(msgspec.Struct, rename="kebab"):
+    storage_credentials: list[StorageCredential]
+
+
 class CatalogConfig(msgspec.Struct, rename="kebab"):
     defaults: dict[str, str]
     overrides: dict[str, str]

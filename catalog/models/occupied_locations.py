@@ -248,10 +248,10 @@ _FORGET_PURGED = """
 # `limit 1` is enough: warehouses do not overlap, so at most one contains the location
 _FOREIGN = f"""
     with w as (select id from ({PLACES}) w where location = any(%(around)s))
-    (select 'location of the ' || t.kind, t.location from w join tabular t on t.warehouse_id = w.id
+    (select 'location of the ' || replace(t.kind, '-', ' '), t.location from w join tabular t on t.warehouse_id = w.id
      where t.id is distinct from %(owner)s::uuid and t.location = any(%(around)s) limit 1)
     union all
-    (select 'location of the ' || t.kind, t.location from w join tabular t on t.warehouse_id = w.id
+    (select 'location of the ' || replace(t.kind, '-', ' '), t.location from w join tabular t on t.warehouse_id = w.id
      where t.id is distinct from %(owner)s::uuid and {_BELOW} limit 1)
     union all
     (select r.kind || ' location', r.location from w join reserved_location r on r.warehouse_id = w.id

@@ -1,4 +1,4 @@
-"""The number of tables and views in a warehouse by hour."""
+"""The number of tables, views and generic tables in a warehouse by hour."""
 
 from django.db import models
 
@@ -10,6 +10,7 @@ class WarehouseStatistics(models.Model):
     timestamp = models.DateTimeField(help_text="The end of the hour that the numbers are of.")
     number_of_tables = models.BigIntegerField()
     number_of_views = models.BigIntegerField()
+    number_of_generic_tables = models.BigIntegerField(db_default=0)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

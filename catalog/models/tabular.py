@@ -1,4 +1,7 @@
-"""Tables and views: one model, because they share names, locations and the pointer to the current metadata file."""
+"""Tables, views and generic tables: one model, because they share names and locations.
+
+Tables and views also have a pointer to their current metadata file; a generic table has its own row of `GenericTable`.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -22,7 +25,7 @@ LARGE = 2 * 1024 * 1024
 
 
 class ListedTabular(NamedTuple):
-    """A table or view in a list."""
+    """A table, view or generic table in a list."""
 
     name: str
     id: UUID
@@ -35,7 +38,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return self.select_related("namespace__warehouse__project").defer("namespace__properties")
 
     def find(self, warehouse_id: UUID, path: Sequence[str], name: str) -> "Tabular | None":
-        """The table or view with this name that is not dropped, with its namespace, warehouse and project, or None."""
+        """What has this name and is not dropped, with its namespace, warehouse and project, or None."""
         if not can_be(path) or "\x00" in name or len(name) > 4 * MAX_NAME_LENGTH:
             return None  # PostgreSQL cannot store NUL, so the name cannot exist
         rows = fetch(_FIND, [warehouse_id, path_key(path), match_key(name)])
@@ -94,7 +97,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return bool(fetch(_REMOVE, [identifier]))
 
     def kind_of(self, namespace_id: UUID, name_key: str) -> str | None:
-        """Whether a table or a view has the name; None if it is free."""
+        """The kind of what has the name; None if it is free."""
         rows = fetch(_KIND, [namespace_id, name_key])
         return str(rows[0][0]) if rows else None
 
@@ -115,8 +118,9 @@ class LiveTabulars(TabularManager["Tabular"]):
 
 class Tabular(models.Model):
     class Kind(models.TextChoices):
-        TABLE = "table"
-        VIEW = "view"
+        TABLE = "table", "table"
+        VIEW = "view", "view"
+        GENERIC_TABLE = "generic-table", "generic table"
 
     id = models.UUIDField(primary_key=True)
     warehouse = models.ForeignKey(Warehouse, on_delete=models.PROTECT)
@@ -126,7 +130,7 @@ class Tabular(models.Model):
     name_key = models.TextField()
     uuid = models.UUIDField(help_text="The UUID in the table's or view's own metadata.")
     location = models.TextField()
-    metadata_location = models.TextField()
+    metadata_location = models.TextField(help_text="Empty for a generic table.")
     protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -136,7 +140,7 @@ class Tabular(models.Model):
 
     objects = LiveTabulars()
     everything = TabularQuerySet.as_manager()
-    """Includes dropped tables and views that can be restored."""
+    """Includes dropped ones that can be restored."""
 
     class Meta:
         db_table = "tabular"
@@ -147,7 +151,9 @@ class Tabular(models.Model):
                 name="tabular_name_unique",
             ),
             models.UniqueConstraint(fields=["warehouse", "location"], name="tabular_location_unique"),
-            models.CheckConstraint(condition=models.Q(kind__in=["table", "view"]), name="tabular_kind_known"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["table", "view", "generic-table"]), name="tabular_kind_known"
+            ),
             models.CheckConstraint(
                 condition=models.Q(deleted_at__isnull=True, deletion__isnull=True)
                 | models.Q(deleted_at__isnull=False, deletion__isnull=False),
@@ -189,6 +195,8 @@ class TabularDocument(models.Model):
 
 
 TABULAR = Shape(Tabular, "t")
+EVENT_OF_KIND = "replace(initcap(t.kind), '-', '')"
+"""SQL for what a row `t` is called in the types of events, such as `GenericTable`."""
 HELD = """
     select n.lineage from tabular t join namespace n on n.id = t.namespace_id where t.id = %s::text::uuid for key share
 """
@@ -239,7 +247,8 @@ In the order of the names, so that two such statements never wait for each other
 _REMOVE = """
     with live as (select id from tabular where id = %s and deleted_at is null),
     documents as (delete from tabular_document d using live where d.tabular_id = live.id),
-    reports as (delete from metrics_report r using live where r.tabular_id = live.id)
+    reports as (delete from metrics_report r using live where r.tabular_id = live.id),
+    generic as (delete from generic_table g using live where g.tabular_id = live.id)
     delete from tabular t using live where t.id = live.id returning t.id
 """
 _MOVE = """

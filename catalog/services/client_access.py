@@ -22,11 +22,20 @@ def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str)
 
     Raises Unavailable when the storage cannot say.
     """
-    level = _level(granted)
-    if level is None or not warehouse.profile.CLIENTS_NEED_CONFIG:
-        return NO_CONFIG
+    reads, writes = granted.allows(TableAction.READ_DATA), granted.allows(TableAction.WRITE_DATA)
+    config = client_config(warehouse, location, reads=reads, writes=writes)
+    return _suffix(config) if config else NO_CONFIG
+
+
+def client_config(warehouse: Warehouse, location: str, *, reads: bool, writes: bool) -> Mapping[str, str]:
+    """How a client reaches the files at `location`; empty if clients need none, or the caller may not read them.
+
+    Raises Unavailable when the storage cannot say.
+    """
+    if not (reads or writes) or not warehouse.profile.CLIENTS_NEED_CONFIG:
+        return {}
     try:
-        return _suffix(storage_of(warehouse).client_config(location, level))
+        return storage_of(warehouse).client_config(location, AccessLevel.WRITE if writes else AccessLevel.READ)
     except StorageError as error:
         raise Unavailable(f"The storage gives no access to {location} now: {error}", retry_after_s=5) from error
 
@@ -35,12 +44,6 @@ def suffix_for_all(tabular: Tabular) -> bytes | None:
     """The result of `answer_suffix` if it is the same for every caller; None if it depends on the caller."""
     is_view = tabular.kind == Tabular.Kind.VIEW
     return NO_CONFIG if is_view or not tabular.namespace.warehouse.profile.CLIENTS_NEED_CONFIG else None
-
-
-def _level(granted: Granted[object]) -> AccessLevel | None:
-    if granted.allows(TableAction.WRITE_DATA):
-        return AccessLevel.WRITE
-    return AccessLevel.READ if granted.allows(TableAction.READ_DATA) else None
 
 
 def _suffix(config: Mapping[str, str]) -> bytes:

@@ -44,6 +44,13 @@ def check(new: "NewMetadata", base: "Stored | None") -> None:
         raise InvalidArgument(reason)
 
 
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Raises InvalidArgument for the properties of a new generic table as `check` does."""
+    settings = config.current().catalog
+    if reason := _excess(properties, count=settings.max_properties, size=settings.max_properties_bytes, what=""):
+        raise InvalidArgument(reason)
+
+
 def check_namespace(properties: Mapping[str, str], *, before: Mapping[str, str]) -> None:
     """Raises InvalidArgument for the properties of a namespace as `check` does."""
     settings = config.current().catalog

@@ -14,13 +14,13 @@ from catalog.services.client_access import suffix_for_all
 from catalog.services.commit_queue import COMMIT_QUEUE
 from catalog.services.document_cache import DOCUMENT_CACHE, Kept
 from catalog.services.location_claims import Claim, in_namespace
+from catalog.tabular_types import type_of
 from lakewarden import backends
-from lakewarden.authz.actions import TableAction, ViewAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Refused, RequestContext
 from lakewarden.db_transaction import after_commit, changing
-from lakewarden.errors import CommitFailed, Forbidden, LakewardenError, NoSuchTable, NoSuchView, NotFound
+from lakewarden.errors import CommitFailed, Forbidden, LakewardenError, NotFound
 from lakewarden.events.change_recording import Change, record
 
 OPTIMISTIC_ATTEMPTS = 3
@@ -168,7 +168,7 @@ def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim |
     """
     if location == tabular.location:
         return None
-    if not granted.allows(TableAction.DROP if tabular.kind == Tabular.Kind.TABLE else ViewAction.DROP):
+    if not granted.allows(type_of(tabular).actions.DROP):
         reason = f"Not allowed: changing the location of the {tabular.kind} requires the privilege {Privilege.MODIFY}"
         refused = Refused("set-location", tabular.kind, granted.ref.id, granted.chain[1].id, reason)
         granted.context.trail.refused = refused
@@ -252,13 +252,17 @@ def lock_row(tabular: Tabular) -> None:
 
 
 def gone(tabular: Tabular) -> LakewardenError:
-    if tabular.kind == Tabular.Kind.TABLE:
-        return NoSuchTable(f"Table does not exist: {tabular}")
-    return NoSuchView(f"View does not exist: {tabular}")
+    return type_of(tabular).not_there(tabular)
 
 
 def record_change(event: str, tabular: Tabular, context: RequestContext, **data: object) -> None:
     record(change_of(event, tabular, **data), context)
+
+
+def _state(tabular: Tabular) -> dict[str, object]:
+    if not tabular.metadata_location:  # a generic table: its files are its state
+        return {"location": tabular.location}
+    return {"metadata-location": tabular.metadata_location, "version": tabular.version}
 
 
 def change_of(event: str, tabular: Tabular, **data: object) -> Change:
@@ -268,8 +272,7 @@ def change_of(event: str, tabular: Tabular, **data: object) -> Change:
         "name": tabular.name,
         "namespace": namespace.path,
         "warehouse-id": str(namespace.warehouse_id),
-        "metadata-location": tabular.metadata_location,
-        "version": tabular.version,
+        **_state(tabular),
         **data,
     }
     return Change(event, tabular.kind, str(tabular.id), namespace.warehouse.project_id, plain)

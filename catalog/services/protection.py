@@ -1,4 +1,4 @@
-"""Protection of namespaces, tables and views from deletion: set by the management API, checked by every drop.
+"""Protection of namespaces and what they contain from deletion: set by the management API, checked by every drop.
 
 Stored in the row's `protection` as {"by", "at", "reason"}. Names, data and metadata of a protected object can be
 changed.
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from catalog.models import Namespace, Tabular
 from catalog.services.pointer import gone
+from catalog.tabular_types import type_of, word_of
 from lakewarden.authz.interface import Granted
 from lakewarden.db_transaction import changing
 from lakewarden.errors import InvalidArgument, LakewardenError, NoSuchNamespace, Protected
@@ -47,7 +48,7 @@ def set_on_namespace(granted: Granted[Namespace], *, protected: bool, reason: st
 
 
 def set_on_tabular(granted: Granted[Tabular], *, protected: bool, reason: str | None) -> Protection:
-    """As `set_on_namespace`, for a table or view; raises its kind's 404 when it was dropped meanwhile."""
+    """As `set_on_namespace`, for an object in a namespace; raises its kind's 404 when it was dropped meanwhile."""
     return _set(granted, protected=protected, reason=reason)
 
 
@@ -59,7 +60,8 @@ def ensure_unprotected(target: Namespace | Tabular) -> None:
         route = f"/management/v1/warehouse/{target.warehouse_id}/{kind}/{target.id}/protection"
         why = f" ({found['reason']})" if found.get("reason") else ""
         raise Protected(
-            f"{kind.capitalize()} {target} is protected from deletion by {found['by']} since {found['at']}{why}. "
+            f"{word_of(kind).capitalize()} {target} is protected from deletion by {found['by']} "
+            f"since {found['at']}{why}. "
             f'Remove the protection first: POST {{"protected": false}} to {route}'
         )
 
@@ -112,6 +114,10 @@ def _kind(target: Namespace | Tabular) -> str:
     return "namespace" if isinstance(target, Namespace) else str(target.kind)
 
 
+def _event(target: Namespace | Tabular) -> str:
+    return "Namespace" if isinstance(target, Namespace) else type_of(target).event
+
+
 def _gone(target: Namespace | Tabular) -> LakewardenError:
     return gone(target) if isinstance(target, Tabular) else NoSuchNamespace(f"Namespace does not exist: {target}")
 
@@ -121,4 +127,4 @@ def _change(target: Namespace | Tabular, data: dict[str, object]) -> Change:
     namespace = target if isinstance(target, Namespace) else target.namespace
     name = {} if isinstance(target, Namespace) else {"name": target.name}
     plain = {**name, "namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), **data}
-    return Change(f"set{kind.capitalize()}Protection", kind, str(target.id), namespace.warehouse.project_id, plain)
+    return Change(f"set{_event(target)}Protection", kind, str(target.id), namespace.warehouse.project_id, plain)

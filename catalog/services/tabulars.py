@@ -1,4 +1,4 @@
-"""What tables and views have in common: their row and their name. See also `pointer` and `deletion`."""
+"""What tables, views and generic tables have in common: their row and their name. See also `pointer` and `deletion`."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from catalog.services.deletion.drop_tabular import remove
 from catalog.services.location_claims import Claim, FileClaim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
+from catalog.tabular_types import TABULAR_TYPES, type_of, word_of
 from lakewarden import quotas
 from lakewarden.authz.actions import NamespaceAction, ObjectType
 from lakewarden.authz.interface import Granted
@@ -43,8 +44,8 @@ class TableExists(AlreadyExists):
 
 
 def check_free(namespace: Namespace, name: str, kind: Tabular.Kind) -> None:
-    """Raises AlreadyExists when a table or view has the name, and InvalidArgument for an invalid name."""
-    check_name(name, what=str(kind))
+    """Raises AlreadyExists when the name is taken in the namespace, and InvalidArgument for an invalid name."""
+    check_name(name, what=word_of(kind))
     found = Tabular.objects.kind_of(namespace.id, match_key(name))
     if found is not None:
         raise taken(namespace, name, found, asked=kind)
@@ -59,7 +60,7 @@ def has_room(namespace: Namespace) -> bool:
 
 
 def ensure_room(namespace: Namespace) -> None:
-    """Raises QuotaExceeded when no further table or view may be in the namespace, or in its warehouse."""
+    """Raises QuotaExceeded when nothing further may be in the namespace, or in its warehouse."""
     if not quotas.take_room("tables_in_namespace", within=str(namespace.id)):
         rows = Tabular.objects.filter(namespace_id=namespace.id)
         quotas.ensure_room("tables_in_namespace", rows, within=str(namespace.id))
@@ -69,11 +70,11 @@ def ensure_room(namespace: Namespace) -> None:
 
 
 def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> AlreadyExists:
-    full = f"{namespace}.{name}"
+    full, word = f"{namespace}.{name}", word_of(found).capitalize()
     if found == asked:
         kind = TableExists if asked == Tabular.Kind.TABLE else AlreadyExists
-        return kind(f"{found.capitalize()} already exists: {full}")
-    return AlreadyExists(f"{found.capitalize()} with same name already exists: {full}")
+        return kind(f"{word} already exists: {full}")
+    return AlreadyExists(f"{word} with same name already exists: {full}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,7 @@ def add(creation: Creation) -> Stored:
                 # the outcome of the key is the new table, which a repeated request is answered with
                 once = dataclasses.replace(context, idempotency=None)
                 payload = {"purge": False, "replaced-by": str(tabular.id)}
-                record_change(f"drop{creation.kind.capitalize()}", creation.replacing, once, **payload)
+                record_change(f"drop{type_of(creation.replacing).event}", creation.replacing, once, **payload)
             creation.claim.take(tabular.id)
             if creation.claim.brings_files:  # checked again: a removal may have ended since the file was read
                 metadata_files.ensure_there(target.warehouse, new.file)
@@ -171,7 +172,7 @@ def register(
     AlreadyExists for a taken name or location.
     """
     warehouse = namespace.target.warehouse
-    check_name(name, what=str(kind))
+    check_name(name, what=word_of(kind))
     if replacing is None:
         check_free(namespace.target, name, kind)
     file = locations.inside(warehouse, metadata_location)
@@ -196,7 +197,7 @@ def register(
             kind=kind,
             new=new,
             identifier=new_id(),
-            event=f"register{kind.capitalize()}",
+            event=f"register{TABULAR_TYPES[kind].event}",
             claim=claim,
             replacing=replacing,
         )
@@ -204,13 +205,13 @@ def register(
 
 
 def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str) -> None:
-    """Give a table or view another name, in the same warehouse. Renaming to its own name changes nothing.
+    """Give it another name, in the same warehouse. Renaming to its own name changes nothing.
 
     Raises AlreadyExists when the name is taken, the kind's own 404 when the object was dropped meanwhile, and Forbidden
     when somebody could grant rights on it in the new namespace who may not now.
     """
     tabular, target = granted.target, destination.target
-    check_name(name, what=tabular.kind)
+    check_name(name, what=type_of(tabular).word)
     if target.warehouse_id != tabular.warehouse_id:
         raise InternalError("A rename between warehouses reached the catalog")
     if (target.id, name) == (tabular.namespace_id, tabular.name):
@@ -237,7 +238,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
                 *_, ref = tabular_chain(tabular)
                 ledger.reparent(ref, before=namespace_chain(tabular.namespace), after=namespace_chain(target))
             tabular.namespace, tabular.name = target, name
-            record_change(f"rename{tabular.kind.capitalize()}", tabular, granted.context, before=before)
+            record_change(f"rename{type_of(tabular).event}", tabular, granted.context, before=before)
     except IntegrityError as error:
         if "foreign key" in str(error):
             raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
@@ -258,18 +259,18 @@ def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespa
     here = list(granted.chain)
     if not any(access.manages_grants(who, there) and not access.manages_grants(who, here) for who in sorted(holders)):
         return
-    kind = granted.target.kind
+    kind, word = granted.target.kind, type_of(granted.target).word
     refused = Forbidden(
         f"Not allowed: in {destination.target} there are principals who could grant privileges on this "
-        f"{kind} but cannot where it is now: "
-        f"moving it there requires the privilege {Privilege.MANAGE_GRANTS} on the {kind}"
+        f"{word} but cannot where it is now: "
+        f"moving it there requires the privilege {Privilege.MANAGE_GRANTS} on the {word}"
     )
     granted.context.trail.refused = Refused("rename", kind, granted.ref.id, granted.chain[1].id, refused.message)
     raise refused
 
 
 def _rename_refused(before: str, target: Namespace, name: str, *, found: str) -> AlreadyExists:
-    return AlreadyExists(f"Cannot rename {before} to {target}.{name}. {found.capitalize()} already exists")
+    return AlreadyExists(f"Cannot rename {before} to {target}.{name}. {word_of(found).capitalize()} already exists")
 
 
 def listed(granted: Granted[Namespace], kind: Tabular.Kind, page: Page) -> tuple[list[ListedTabular], str | None]:

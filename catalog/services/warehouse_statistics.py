@@ -1,4 +1,4 @@
-"""How many tables and views a warehouse has, by hour: one row for each hour; the current one is updated."""
+"""How many tables, views and generic tables a warehouse has, by hour; the row of the current hour is updated."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -75,14 +75,17 @@ def _position(key: str) -> datetime:
 
 # dropped tables that can be restored do not count; the lock prevents the deletion of the warehouse
 _COUNT = """
-    insert into warehouse_statistics (warehouse_id, timestamp, number_of_tables, number_of_views, updated_at)
+    insert into warehouse_statistics
+        (warehouse_id, timestamp, number_of_tables, number_of_views, number_of_generic_tables, updated_at)
     select w.id, %(hour)s,
-           count(t.id) filter (where t.kind = 'table'), count(t.id) filter (where t.kind = 'view'), now()
+           count(t.id) filter (where t.kind = 'table'), count(t.id) filter (where t.kind = 'view'),
+           count(t.id) filter (where t.kind = 'generic-table'), now()
     from ({warehouses} for key share) w
     left join tabular t on t.warehouse_id = w.id and t.deleted_at is null
     group by w.id
     on conflict (warehouse_id, timestamp) do update
-    set number_of_tables = excluded.number_of_tables, number_of_views = excluded.number_of_views, updated_at = now()
+    set number_of_tables = excluded.number_of_tables, number_of_views = excluded.number_of_views,
+        number_of_generic_tables = excluded.number_of_generic_tables, updated_at = now()
 """
 _COUNT_ALL = _COUNT.format(warehouses=PLACES)
 _COUNT_ONE = _COUNT.format(warehouses=f"{PLACES} where id = %(warehouse)s")

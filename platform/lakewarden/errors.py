@@ -9,8 +9,8 @@ LakewardenError
 ├── NotAuthorized 401               no valid credentials
 ├── Forbidden 403                   the caller sees the object, but may not do this to it
 ├── NotFound 404
-│   ├── NoSuchProject, NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView, NoSuchUser
-│   ├── NoSuchRole, NoSuchTask
+│   ├── NoSuchProject, NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
+│   ├── NoSuchGenericTable, NoSuchUser, NoSuchRole, NoSuchTask
 │   └── NoSuchRoute
 ├── MethodNotAllowed 405
 ├── NotSupported 406                the API names it, this server does not do it
@@ -105,6 +105,10 @@ class NoSuchTable(NotFound):
 
 class NoSuchView(NotFound):
     wire_type = "NoSuchViewException"
+
+
+class NoSuchGenericTable(NotFound):
+    wire_type = "NoSuchGenericTableException"
 
 
 class NoSuchUser(NotFound):

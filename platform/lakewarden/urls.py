@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from catalog.api.generic_tables.urls import MOUNTS
 from catalog.api.urls import HOT_ROUTES
 
 __all__ = ["HOT_ROUTES", "urlpatterns"]
@@ -12,6 +13,7 @@ handler500 = "lakewarden.http.errors.server_error"
 
 urlpatterns = [
     path("catalog/", include("catalog.api.urls")),
+    *(path(mount.removeprefix("/") + "/", include("catalog.api.generic_tables.urls")) for mount in MOUNTS),
     path("lakehouse/", include("catalog.api.lakehouse")),
     path("management/", include("catalog.api.metrics_reports")),
     path("management/", include("management.urls")),

@@ -14,11 +14,11 @@ from lakewarden.http.openapi import Document, IncompleteDocument
 from lakewarden.http.repeatable import RepeatableEndpoint
 
 _INTRODUCTION = (
-    "The Iceberg REST API of a Lakewarden server, below `/catalog`. A client starts with `GET /v1/config`, which names "
-    "the warehouse's `prefix`. Members that this document does not name may be sent and are stored where the Iceberg "
-    "format allows them. The response repeats the request's header `X-Request-Id`, or has a generated one. With "
-    "`X-Assume-Role` the caller acts with the privileges of one of their roles. An object that the caller may not see "
-    "is answered like one that does not exist."
+    "The Iceberg REST API of a Lakewarden server, below `/catalog`, and its API of generic tables. A client starts "
+    "with `GET /v1/config`, which names the warehouse's `prefix`. Members that this document does not name may be sent "
+    "and are stored where the Iceberg format allows them. The response repeats the request's header `X-Request-Id`, or "
+    "has a generated one. With `X-Assume-Role` the caller acts with the privileges of one of their roles. An object "
+    "that the caller may not see is answered like one that does not exist."
 )
 _REFUSED = "The request was refused."
 _FAILED = "The server failed or is currently not available."
@@ -27,16 +27,22 @@ _TAGS = {
     "namespaces": "Namespaces and their properties.",
     "tables": "Tables: their metadata, commits and files.",
     "views": "Views and their versions.",
+    "generic tables": "Tables of other formats than Iceberg. These routes are below `/generic`, and below "
+    "`/lakekeeper` for clients of that API.",
 }
 
 
 @cache
 def document() -> Document:
     """The whole document. Raises IncompleteDocument if a route has no description, or a description no route."""
+    from catalog.api.generic_tables import urls as generic  # noqa: PLC0415 as the next
     from catalog.api.urls import CAPABILITIES, ROUTES  # noqa: PLC0415 it imports this module for its route
 
-    served = [*ADMISSION, *CAPABILITIES]
-    repeatable = {route.template for route in ROUTES if issubclass(route.endpoint, RepeatableEndpoint)}
+    beside = [capability for route in generic.ROUTES for capability in route.capabilities]
+    served = [*ADMISSION, *CAPABILITIES, *beside]
+    repeatable = {
+        route.template for route in (*ROUTES, *generic.ROUTES) if issubclass(route.endpoint, RepeatableEndpoint)
+    }
     if differing := set(served) ^ OPERATIONS.keys():
         raise IncompleteDocument("\n".join(f"either not served or not described: {each}" for each in sorted(differing)))
     paths: dict[str, dict[str, Any]] = {}
@@ -45,6 +51,9 @@ def document() -> Document:
         is_repeatable = method in {"POST", "DELETE"} and template in repeatable
         more = ["Idempotency-Key"] if is_repeatable else []
         paths.setdefault(template, {})[method.lower()] = _operation(OPERATIONS[capability], method, template, more)
+    for capability in beside:
+        method, template = capability.split(" ")
+        paths[template][method.lower()]["servers"] = [{"url": mount} for mount in generic.MOUNTS]
     return {
         "openapi": "3.1.1",
         "info": {"title": "Lakewarden catalog API", "version": __version__, "description": _INTRODUCTION},

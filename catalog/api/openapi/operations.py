@@ -50,7 +50,8 @@ _NO_WAREHOUSE = {404: "The warehouse does not exist, or is hidden from the calle
 _NO_NAMESPACE = {404: "The namespace does not exist, or is hidden from the caller."}
 _NO_TABLE = {404: "The table does not exist, or is hidden from the caller."}
 _NO_VIEW = {404: "The view does not exist, or is hidden from the caller."}
-_NAME_TAKEN = {409: "A table or view with this name already exists in the namespace."}
+_NO_GENERIC_TABLE = {404: "The generic table does not exist, or is hidden from the caller."}
+_NAME_TAKEN = {409: "A table, view or generic table with this name already exists in the namespace."}
 _CONFLICT = {409: "A requirement is not met, or another commit was made first: load the current state and try again."}
 _PROTECTED = {409: "It is protected: `force=true` drops it anyway, if the caller has the right to."}
 _LOADED_TABLE = _ok("The table and its current metadata.", "LoadedTable")
@@ -59,6 +60,8 @@ _LOADED_VIEW = _ok("The view and its current metadata.", "LoadedView")
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 _TABLE = _NAMESPACE + "/tables/{table}"
 _VIEW = _NAMESPACE + "/views/{view}"
+_GENERIC_TABLE_LIST = _NAMESPACE + "/generic-tables"
+_GENERIC_TABLE = _GENERIC_TABLE_LIST + "/{table}"
 
 _NAMESPACES: dict[str, Operation] = {
     "GET /v1/{prefix}/namespaces": Operation(
@@ -238,6 +241,70 @@ _TABLES: dict[str, Operation] = {
     ),
 }
 
+_GENERIC_TABLES: dict[str, Operation] = {
+    f"GET {_GENERIC_TABLE_LIST}": Operation(
+        id="listGenericTables",
+        tag="generic tables",
+        summary="List generic tables",
+        description="Lists the generic tables of a namespace that the caller may see.",
+        parameters=_PAGES,
+        answers=_ok("The generic tables.", "GenericTableList"),
+        refusals=_NO_NAMESPACE,
+    ),
+    f"POST {_GENERIC_TABLE_LIST}": Operation(
+        id="createGenericTable",
+        tag="generic tables",
+        summary="Create a generic table",
+        description="Names a location for files of any format. No file may be there yet: the caller writes them "
+        "afterwards. The catalog reads neither the files nor `schema` and `statistics`.",
+        body="CreateGenericTable",
+        answers=_ok("The generic table, and how its files are reached.", "LoadedGenericTable"),
+        refusals={**_NO_NAMESPACE, **_NAME_TAKEN},
+    ),
+    f"GET {_GENERIC_TABLE}": Operation(
+        id="loadGenericTable",
+        tag="generic tables",
+        summary="Load a generic table",
+        description="Returns what the catalog knows of a generic table, with credentials for its files if the storage "
+        "has any and the caller may read or write them.",
+        answers=_ok("The generic table, and how its files are reached.", "LoadedGenericTable"),
+        refusals=_NO_GENERIC_TABLE,
+    ),
+    f"DELETE {_GENERIC_TABLE}": Operation(
+        id="dropGenericTable",
+        tag="generic tables",
+        summary="Drop a generic table",
+        description="Drops a generic table. In a warehouse with soft deletion, it can be restored until the time set "
+        "in its delete profile has passed.",
+        parameters=("purgeRequested", "force"),
+        answers=_DONE,
+        refusals={**_NO_GENERIC_TABLE, **_PROTECTED},
+    ),
+    f"GET {_GENERIC_TABLE}/credentials": Operation(
+        id="loadGenericTableCredentials",
+        tag="generic tables",
+        summary="Load storage credentials for a generic table",
+        description="Returns credentials for the files of a generic table. The list is empty for storage that is "
+        "reached without them, such as a local directory.",
+        parameters=("referenced-by",),
+        answers=_ok("The credentials.", "Credentials"),
+        refusals=_NO_GENERIC_TABLE,
+    ),
+    "POST /v1/{prefix}/generic-tables/rename": Operation(
+        id="renameGenericTable",
+        tag="generic tables",
+        summary="Rename a generic table",
+        description="Renames a generic table, within its namespace or into another namespace of the same warehouse. "
+        "Its files stay where they are.",
+        body="Rename",
+        answers=_DONE,
+        refusals={
+            404: "The generic table or the namespace of its new name does not exist, or is hidden.",
+            **_NAME_TAKEN,
+        },
+    ),
+}
+
 _VIEWS: dict[str, Operation] = {
     f"GET {_NAMESPACE}/views": Operation(
         id="listViews",
@@ -338,5 +405,6 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **_NAMESPACES,
     **_TABLES,
     **_VIEWS,
+    **_GENERIC_TABLES,
 }
 """Operations by capability: method and path template, as in `endpoints` of the config."""

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from catalog.api import multi_table_commit, wire_types
+from catalog.api.generic_tables import wire_types as generic_wire
 from catalog.iceberg import (
     partition_and_sort_updates,
     partition_specs,
@@ -25,7 +26,7 @@ from catalog.iceberg import (
     views,
     wire,
 )
-from catalog.services import tables
+from catalog.services import generic_tables, tables
 from catalog.services import views as view_services
 
 
@@ -52,15 +53,6 @@ class ChangedProperties(msgspec.Struct):
     updated: list[str]
     removed: list[str]
     missing: list[str]
-
-
-class StorageCredential(msgspec.Struct):
-    prefix: str
-    config: dict[str, str]
-
-
-class Credentials(msgspec.Struct, rename="kebab"):
-    storage_credentials: list[StorageCredential]
 
 
 class LoadedTable(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
@@ -97,13 +89,18 @@ NAMES: Final[dict[type, str]] = {
     wire_types.Register: "RegisterTable",
     wire_types.RegisterView: "RegisterView",
     wire_types.MetricsReport: "MetricsReport",
-    StorageCredential: "StorageCredential",
-    Credentials: "Credentials",
+    wire_types.StorageCredential: "StorageCredential",
+    wire_types.Credentials: "Credentials",
     LoadedTable: "LoadedTable",
     CommittedTable: "CommittedTable",
     LoadedView: "LoadedView",
     tables.CommitTable: "CommitTable",
     view_services.CommitView: "CommitView",
+    generic_tables.CreateGenericTable: "CreateGenericTable",
+    generic_wire.GenericTableData: "GenericTable",
+    generic_wire.LoadedGenericTable: "LoadedGenericTable",
+    generic_wire.ListedGenericTable: "ListedGenericTable",
+    generic_wire.GenericTableList: "GenericTableList",
     multi_table_commit.TableChange: "TableChange",
     multi_table_commit.CommitTransaction: "CommitTransaction",
     table_metadata_reader.TableDocument: "TableMetadata",
@@ -233,6 +230,7 @@ UNIQUE: Final = {
 NULLABLE: Final = {
     ("NamespaceList", "next-page-token"),
     ("IdentifierList", "next-page-token"),
+    ("GenericTableList", "next-page-token"),
     ("TableMetadata", "current-snapshot-id"),
     ("assert-ref-snapshot-id", "snapshot-id"),
 }
@@ -266,6 +264,8 @@ EXACT: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("StructField", "write-default"): _DEFAULT,
     ("ErrorModel", "code"): {"type": "integer", "minimum": 400, "maximum": 599},
     ("TableMetadata", "format-version"): {"type": "integer", "minimum": 1, "maximum": 3},
+    **{(name, member): {} for name in ("CreateGenericTable", "GenericTable") for member in ("schema", "statistics")},
+    ("CreateGenericTable", "format"): {"type": "string", "pattern": f"^{generic_tables.FORMAT.pattern}$"},
     ("ViewMetadata", "format-version"): {"type": "integer", "const": 1},
     ("Snapshot", "summary"): {
         "type": "object",

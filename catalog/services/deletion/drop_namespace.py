@@ -10,10 +10,12 @@ from psycopg.types.json import Jsonb
 
 from catalog.access import namespace_chain
 from catalog.models import Deletion, Namespace
+from catalog.models.tabular import EVENT_OF_KIND
 from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
 from catalog.services.deletion.expire import batches
 from catalog.services.namespaces import lock_tree
 from catalog.services.protection import ensure_unprotected
+from catalog.tabular_types import word_of
 from lakewarden import config
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
@@ -114,7 +116,7 @@ def _ensure_unprotected_below(namespace: Namespace) -> None:
     rows = fetch(_PROTECTED, {"id": namespace.id, "limit": MOST_NAMED})
     if rows:
         more = rows[0][2] - len(rows)
-        named = ", ".join(f"{kind} {'.'.join(path)}" for kind, path, _ in rows)
+        named = ", ".join(f"{word_of(kind)} {'.'.join(path)}" for kind, path, _ in rows)
         rest = f" and {more} more" if more else ""
         raise Protected(
             f"Namespace {namespace} contains objects that are protected from deletion: {named}{rest}. "
@@ -245,9 +247,10 @@ _DROPPED = f"""
                jsonb_build_object('namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text) as data
         from below b join namespace n on n.id = b.id where n.id <> %(id)s::uuid
         union all
-        select 'drop' || initcap(t.kind), t.kind, t.id::text, jsonb_build_object(
-            'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
-            'metadata-location', t.metadata_location, 'version', t.version)
+        select 'drop' || {EVENT_OF_KIND}, t.kind, t.id::text, jsonb_build_object(
+            'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text)
+            || case t.kind when 'generic-table' then jsonb_build_object('location', t.location)
+               else jsonb_build_object('metadata-location', t.metadata_location, 'version', t.version) end
         from below b join namespace n on n.id = b.id join tabular t on t.namespace_id = n.id
         where t.deleted_at is null
     ) dropped

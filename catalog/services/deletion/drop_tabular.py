@@ -1,4 +1,4 @@
-"""Removes a table or view from the catalog: permanently, so that it can be restored, or without its files."""
+"""Removes an object of a namespace from the catalog: permanently, so that it can be restored, or without its files."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,6 +8,7 @@ from catalog.services import locations, pointer
 from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
 from catalog.services.pointer import Stored, gone, record_change
 from catalog.services.protection import ensure_unprotected
+from catalog.tabular_types import type_of
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.db_transaction import changing
@@ -17,7 +18,7 @@ from lakewarden.tasks.scope import Entity, Scope
 
 
 def drop(granted: Granted[Tabular], options: DropOptions) -> None:
-    """Remove the table or view from the catalog: permanently, or restorably in a warehouse with soft deletion.
+    """Remove it from the catalog: permanently, or restorably in a warehouse with soft deletion.
 
     The removal of its files is queued now, or when the deletion expires. Raises Protected (not with `force`), and the
     kind's own 404 when it has been dropped meanwhile.
@@ -33,7 +34,7 @@ def drop(granted: Granted[Tabular], options: DropOptions) -> None:
             if options.with_files:
                 _request_purges(tabular, places, not_before=options.purge_not_before())
             payload = {"purge": options.with_files, "force": options.force}
-        record_change(f"drop{tabular.kind.capitalize()}", tabular, granted.context, **payload)
+        record_change(f"drop{type_of(tabular).event}", tabular, granted.context, **payload)
         if not is_soft:  # grants on an object that can be restored stay
             ledger.forget_object(granted.ref)
 
@@ -75,7 +76,7 @@ def unregister(granted: Granted[Tabular]) -> Stored:
         pointer.lock_row(tabular)
         last = pointer.load(granted)
         remove(tabular)
-        record_change(f"unregister{tabular.kind.capitalize()}", last.tabular, granted.context)
+        record_change(f"unregister{type_of(tabular).event}", last.tabular, granted.context)
         ledger.forget_object(granted.ref)
     return last
 

@@ -13,6 +13,7 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from catalog.models import Deletion, Tabular, occupied_locations
+from catalog.models.tabular import EVENT_OF_KIND
 from catalog.services import locations
 from catalog.services.deletion import undrop
 from catalog.services.namespaces import lock_tree
@@ -198,12 +199,12 @@ _INSIDE = """
 _DEEPEST = """
     select id from namespace where deletion_id = %s order by cardinality(path) desc, id limit %s for update
 """
-_EXPIRED_TABULARS = """
-    select 'expire' || initcap(t.kind), t.kind, t.id::text, jsonb_build_object(
+_EXPIRED_TABULARS = f"""
+    select 'expire' || {EVENT_OF_KIND}, t.kind, t.id::text, jsonb_build_object(
         'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
         'purge', %(purge)s::boolean, 'deletion-id', %(deletion)s::text)
     from tabular t join namespace n on n.id = t.namespace_id where t.id = any(%(ids)s::uuid[]) order by t.id
-"""
+"""  # noqa: S608 text of our own
 _EXPIRED_NAMESPACES = """
     select 'expireNamespace', 'namespace', n.id::text, jsonb_build_object(
         'namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text,

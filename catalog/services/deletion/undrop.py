@@ -8,10 +8,11 @@ from django.db import IntegrityError
 
 from catalog.models import Deletion, Namespace, Tabular
 from catalog.services.namespaces import lock_tree
+from catalog.tabular_types import type_of, word_of
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
 from lakewarden.db_transaction import changing
-from lakewarden.errors import AlreadyExists, Conflict, LakewardenError, NoSuchNamespace, NoSuchTable, NoSuchView
+from lakewarden.errors import AlreadyExists, Conflict, LakewardenError, NoSuchNamespace
 from lakewarden.events.bulk_change_recording import record_rows
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
@@ -79,7 +80,7 @@ def _too_late(deletion: Deletion) -> Conflict:
     at = deletion.expires_at.astimezone(UTC).isoformat()
     until = "It was dropped for good" if deletion.is_final else f"It could be restored until {at}"
     begun = "" if deletion.begun_at is None else ", and its removal has begun"
-    return Conflict(f"The {deletion.object_type} {deletion} can no longer be restored. {until}{begun}")
+    return Conflict(f"The {word_of(deletion.object_type)} {deletion} can no longer be restored. {until}{begun}")
 
 
 def _restore_namespace(known: Namespace, open_ones: dict[UUID | None, Deletion], context: RequestContext) -> UUID:
@@ -116,10 +117,10 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
     if tabular.namespace.deletion_id is not None:
         root = Deletion.objects.get(id=tabular.namespace.deletion_id)
         raise Conflict(
-            f"The {tabular.kind} {tabular} cannot be restored: its namespace is also dropped: restore that first "
-            f"(namespace {root.object_id})"
+            f"The {type_of(tabular).word} {tabular} cannot be restored: its namespace is also dropped: "
+            f"restore that first (namespace {root.object_id})"
         )
-    taken = AlreadyExists(f"Cannot restore the {tabular.kind} {tabular}: another table or view has that name now")
+    taken = AlreadyExists(f"Cannot restore the {type_of(tabular).word} {tabular}: another one has that name now")
     if Tabular.objects.kind_of(tabular.namespace_id, tabular.name_key) is not None:
         raise taken
     data = {
@@ -154,8 +155,8 @@ def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
 
 
 def _not_there(tabular: Tabular) -> LakewardenError:
-    error = NoSuchTable if tabular.kind == Tabular.Kind.TABLE else NoSuchView
-    return error(f"No dropped {tabular.kind} {tabular.id} can be restored")
+    kind = type_of(tabular)
+    return kind.missing(f"No dropped {kind.word} {tabular.id} can be restored")
 
 
 _LOCK = """

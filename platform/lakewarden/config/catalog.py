@@ -68,9 +68,23 @@ class CatalogConfig(Section):
         "larger "
         "is refused (400), unless the change makes it smaller.",
     )
-    max_properties: int = Field(10_000, ge=100, description="Most properties of a table or view.")
+    max_properties: int = Field(10_000, ge=100, description="Most properties of a table, view or generic table.")
     max_properties_bytes: int = Field(
-        1024 * 1024, ge=4096, description="Largest properties of a table or view: all keys and values together."
+        1024 * 1024,
+        ge=4096,
+        description="Largest properties of a table, view or generic table: all keys and values together, in bytes.",
+    )
+    max_generic_schema_bytes: int = Field(
+        1024 * 1024, ge=1024, le=16 * 1024 * 1024, description="Largest `schema` of a generic table, in bytes of JSON."
+    )
+    max_generic_statistics_bytes: int = Field(
+        1024 * 1024,
+        ge=1024,
+        le=16 * 1024 * 1024,
+        description="Largest `statistics` of a generic table, in bytes of JSON.",
+    )
+    max_generic_doc_bytes: int = Field(
+        64 * 1024, ge=1024, le=1024 * 1024, description="Longest `doc` of a generic table, in bytes of UTF-8."
     )
     max_namespace_properties: int = Field(1000, ge=10, description="Most properties of a namespace.")
     max_namespace_properties_bytes: int = Field(
@@ -93,7 +107,10 @@ class CatalogConfig(Section):
         512 * 1024 * 1024, ge=1024, description="The same for all callers of a warehouse together."
     )
     statistics_retention_days: int = Field(
-        90, ge=1, le=36500, description="Days for which a warehouse's hourly numbers of tables and views are kept."
+        90,
+        ge=1,
+        le=36500,
+        description="Days for which a warehouse's hourly numbers of tables, views and generic tables are kept.",
     )
 
 
@@ -112,7 +129,7 @@ class DeletionConfig(Section):
         1000,
         ge=1,
         le=100000,
-        description="Tables and views that one request may remove permanently while its caller waits; "
+        description="Tables, views and generic tables that one request may remove permanently while its caller waits; "
         "if there are more, they leave the catalog immediately and a task removes them.",
     )
     purge_ledger: Literal["counts", "paths"] = Field(

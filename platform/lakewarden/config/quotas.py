@@ -14,5 +14,9 @@ class QuotasConfig(Section):
     members_of_role: int = Field(100_000, ge=0, description="Most direct members of a role.")
     grants_on_object: int = Field(10_000, ge=0, description="Most grants on one object.")
     namespaces_in_warehouse: int = Field(200_000, ge=0, description="Most namespaces of a warehouse, on all levels.")
-    tables_in_namespace: int = Field(2_000_000, ge=0, description="Most tables and views of a namespace.")
-    tables_in_warehouse: int = Field(10_000_000, ge=0, description="Most tables and views of a warehouse.")
+    tables_in_namespace: int = Field(
+        2_000_000, ge=0, description="Most tables, views and generic tables of a namespace."
+    )
+    tables_in_warehouse: int = Field(
+        10_000_000, ge=0, description="Most tables, views and generic tables of a warehouse."
+    )

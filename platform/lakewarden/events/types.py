@@ -24,17 +24,15 @@ _NAMED: Final = ("name", *_NAMESPACE)
 _DROPPED: Final = ("purge", "force", "soft", "deletion-id", "expires-at")
 
 
-def _of_tabulars(kind: str) -> dict[str, EventType]:
-    kinds, name = (kind,), kind.capitalize()
+def _of_tabulars(kind: str, always: tuple[str, ...] = _TABULAR) -> dict[str, EventType]:
+    kinds, name = (kind.replace(" ", "-"),), kind.title().replace(" ", "")
     return {
-        f"create{name}": EventType(f"A {kind} was created.", kinds, _TABULAR),
-        f"register{name}": EventType(f"A {kind} was registered from a metadata file.", kinds, _TABULAR),
-        f"update{name}": EventType(f"A commit changed a {kind}.", kinds, _TABULAR),
-        f"rename{name}": EventType(f"A {kind} was renamed or moved.", kinds, (*_TABULAR, "before")),
+        f"create{name}": EventType(f"A {kind} was created.", kinds, always),
+        f"rename{name}": EventType(f"A {kind} was renamed or moved.", kinds, (*always, "before")),
         f"drop{name}": EventType(
             f"A {kind} was dropped: for good, or so that it can be restored.",
             kinds,
-            _TABULAR,
+            always,
             (*_DROPPED, "replaced-by"),
         ),
         f"expire{name}": EventType(
@@ -50,13 +48,27 @@ def _of_tabulars(kind: str) -> dict[str, EventType]:
     }
 
 
+def _of_metadata(kind: str) -> dict[str, EventType]:
+    kinds, name = (kind,), kind.title()
+    return {
+        f"register{name}": EventType(f"A {kind} was registered from a metadata file.", kinds, _TABULAR),
+        f"update{name}": EventType(f"A commit changed a {kind}.", kinds, _TABULAR),
+    }
+
+
 _CATALOG: Final[dict[str, EventType]] = {
     **_of_tabulars("table"),
+    **_of_metadata("table"),
     **_of_tabulars("view"),
+    **_of_metadata("view"),
+    **_of_tabulars("generic table", (*_NAMED, "location")),
+    "createGenericTable": EventType(
+        "A generic table was created.", ("generic-table",), (*_NAMED, "location", "format")
+    ),
     "unregisterTable": EventType("A table left the catalog; its files stay.", ("table",), _TABULAR),
     "undropTabulars": EventType(
         "A dropped object was restored; there is one event for each.",
-        ("table", "view", "namespace"),
+        ("table", "view", "generic-table", "namespace"),
         (*_NAMESPACE, "deletion-id"),
         ("name",),
     ),
@@ -135,7 +147,7 @@ _TENANTS: Final[dict[str, EventType]] = {
 _RIGHTS: Final[dict[str, EventType]] = {
     "updateGrants": EventType(
         "Rights on an object were granted or revoked.",
-        ("server", "project", "warehouse", "namespace", "table", "view", "role"),
+        ("server", "project", "warehouse", "namespace", "table", "view", "generic-table", "role"),
         ("writes", "deletes"),
     ),
     "setManagedAccess": EventType("Managed access was set or removed.", ("warehouse", "namespace"), ("managed",)),
@@ -154,7 +166,7 @@ _TASKS: Final[dict[str, EventType]] = {
     ),
 }
 SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
-    "Tables, views and namespaces": _CATALOG,
+    "Tables, views, generic tables and namespaces": _CATALOG,
     "Warehouses": _WAREHOUSES,
     "Server, projects, users and roles": _TENANTS,
     "Rights": _RIGHTS,

@@ -20,7 +20,7 @@ from lakewarden.http.request import CONTEXT, clean_request_id
 from lakewarden.networks import network_of
 from lakewarden.usage.call_counter import COUNTS
 
-_APIS: Final = ("catalog/", "management/", "lakehouse/")
+_APIS: Final = ("catalog/", "management/", "lakehouse/", "generic/", "lakekeeper/")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
 _VARIABLE: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 

@@ -12,7 +12,7 @@ IDENTITY: Final = b"Authorization, X-Project-Id, X-Project-Ident, X-Assume-Role"
 _HEALTH: Final = b"/health"
 _PRIVATE: Final = (b"cache-control", b"private")
 _VARY: Final = (b"vary", IDENTITY)
-CALLABLE: Final = (b"/catalog/", b"/management/", b"/lakehouse/")
+CALLABLE: Final = (b"/catalog/", b"/management/", b"/lakehouse/", b"/generic/", b"/lakekeeper/")
 _METHODS: Final = b"GET, HEAD, POST, PUT, DELETE"
 _SENT: Final = (
     b"Authorization, Content-Type, If-None-Match, Idempotency-Key, X-Assume-Role, X-Iceberg-Access-Delegation, "

@@ -79,6 +79,14 @@ class Lake:
         body = {"name": name, "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}, **more}
         return self.client.post(self.namespace(within, "views"), body)
 
+    def generic(self, *rest: Names, within: Names = "sales", mount: str = "/generic", **query: str) -> str:
+        """The list of generic tables of a namespace, or one of them."""
+        return self.namespace(within, "generic-tables", *rest, **query).replace("/catalog", mount, 1)
+
+    def create_generic(self, name: str, *, within: Names = "sales", **more: Any) -> Answer:
+        body = {"name": name, "format": "lance"} | {key.replace("_", "-"): value for key, value in more.items()}
+        return self.client.post(self.generic(within=within), body)
+
 
 def set_properties(**values: str) -> dict[str, Any]:
     return {"action": "set-properties", "updates": values}

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION
 
-Target = Literal["warehouse", "namespace", "table", "view"]
+Target = Literal["warehouse", "namespace", "table", "view", "generic table"]
 Needs = Literal["describe", "select", "create", "write", "modify", "ownership"]
 
 
@@ -36,6 +36,8 @@ _P = "/v1/{prefix}"
 NAMESPACE = _P + "/namespaces/{namespace}"
 _T = NAMESPACE + "/tables/{table}"
 _V = NAMESPACE + "/views/{view}"
+_GENERIC = NAMESPACE + "/generic-tables"
+_G = _GENERIC + "/{table}"
 CASES = {
     f"GET {_P}/namespaces": Case("warehouse", "describe"),
     f"POST {_P}/namespaces": Case("warehouse", "create", {"namespace": ["fresh"]}),
@@ -66,5 +68,16 @@ CASES = {
         "namespace", "create", {"name": "fresh", "metadata-location": "{left view}"}
     ),
     f"POST {_P}/views/rename": Case("view", "modify", move("report"), allowed=204),
+    f"GET {_GENERIC}": Case("namespace", "describe"),
+    f"POST {_GENERIC}": Case("namespace", "create", {"name": "fresh", "format": "lance"}),
+    f"GET {_G}": Case("generic table", "describe"),
+    f"DELETE {_G}": Case("generic table", "modify", allowed=204),
+    f"GET {_G}/credentials": Case("generic table", "select"),
+    f"POST {_P}/generic-tables/rename": Case("generic table", "modify", move("birds"), allowed=204),
     f"POST {_P}/transactions/commit": Case("table", "write", {"table-changes": [_CHANGE]}, allowed=204),
 }
+
+
+def mount(template: str) -> str:
+    """Below which the route is served."""
+    return "/generic" if "/generic-tables" in template else "/catalog"

@@ -7,12 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from catalog.api.generic_tables.urls import ROUTES as GENERIC_ROUTES
 from catalog.api.urls import CAPABILITIES
 from lakewarden.audit.models import AuditEntry
 from lakewarden.events.models import OutboxEvent
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.catalog.routes import CASES, Needs, Target, move
+from tests.integration.catalog.routes import CASES, Needs, Target, mount, move
 from tests.servers.asgi_client import Answer
 
 MISSING_TYPES: dict[Target, str] = {
@@ -20,8 +21,9 @@ MISSING_TYPES: dict[Target, str] = {
     "namespace": "NoSuchNamespaceException",
     "table": "NoSuchTableException",
     "view": "NoSuchViewException",
+    "generic table": "NoSuchGenericTableException",
 }
-MISSING_NAMES = {"sales": "hides", "orders": "nobody", "report": "no-one"}
+MISSING_NAMES = {"sales": "hides", "orders": "nobody", "report": "no-one", "birds": "gulls"}
 """As long as the names that exist, and none of them there."""
 
 
@@ -41,7 +43,8 @@ each_route = pytest.mark.parametrize("route", CASES)
 def call(lake: Lake, route: str, *, there: bool = True, left: Mapping[str, str] = MappingProxyType({})) -> Answer:
     """The route's call on what exists, or the same call on what does not; `left` are files that may be registered."""
     method, template = route.split(" ")
-    path = template.format(prefix=lake.warehouse_id, namespace="sales", table="orders", view="report")
+    table = "birds" if mount(template) == "/generic" else "orders"
+    path = template.format(prefix=lake.warehouse_id, namespace="sales", table=table, view="report")
     path += CASES[route].query
     body = json.dumps(CASES[route].body)
     for name, location in left.items():
@@ -49,7 +52,7 @@ def call(lake: Lake, route: str, *, there: bool = True, left: Mapping[str, str] 
     if not there:
         for name, missing in MISSING_NAMES.items():
             path, body = path.replace(name, missing), body.replace(f'"{name}"', f'"{missing}"')
-    return lake.client.call(method, "/catalog" + path, json=json.loads(body))
+    return lake.client.call(method, mount(template) + path, json=json.loads(body))
 
 
 def without_names(answer: Answer) -> bytes:
@@ -61,9 +64,10 @@ def without_names(answer: Answer) -> bytes:
 
 @pytest.fixture
 def filled(lake: Lake) -> Lake:
-    """The warehouse with a table and a view in it."""
+    """The warehouse with a table, a view and a generic table in it."""
     assert lake.create_table("orders").status == 200
     assert lake.create_view("report").status == 200
+    assert lake.create_generic("birds").status == 200
     return lake
 
 
@@ -72,7 +76,8 @@ def changes() -> tuple[int, int]:
 
 
 def test_every_route_is_listed() -> None:
-    assert set(CASES) == set(CAPABILITIES)
+    beside = {capability for route in GENERIC_ROUTES for capability in route.capabilities}
+    assert set(CASES) == {*CAPABILITIES, *beside}
 
 
 @each_route

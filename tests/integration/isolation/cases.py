@@ -47,7 +47,7 @@ def success(route: str) -> int:
 
 _MADE = {f"POST /management/v1/{noun}" for noun in ("project", "role", "user", "warehouse")}
 _EMPTY = (
-    *("/metrics", "/tables/rename", "/views/rename", "/transactions/commit"),
+    *("/metrics", "/tables/rename", "/views/rename", "/generic-tables/rename", "/transactions/commit"),
     *("/assignments", "/grants", "/task/control", "/config", "/members", "/undrop"),
 )
 OPEN = Case(open=True, owner=None)
@@ -118,9 +118,30 @@ CATALOG: dict[str, list[Case]] = {
     "GET /catalog/v1/openapi.yaml": [OPEN],
 }
 
+
+def generic_tables() -> dict[str, list[Case]]:
+    """At both addresses."""
+    told: dict[str, list[Case]] = {}
+    for base in ("/generic/v1", "/lakekeeper/v1"):
+        tables = base + "/{prefix}/namespaces/{namespace}/generic-tables"
+        table, body = tables + "/{generic_table}", {"name": "fresh", "format": "lance"}
+        told |= {
+            f"GET {tables}": [Case(), Case(query="pageSize=1")],
+            f"POST {tables}": [Case(body), Case({**body, "base-location": "{location}"}, owner=409)],
+            f"GET {tables}/{{table}}": [Case(path=table)],
+            f"DELETE {tables}/{{table}}": [Case(path=table), Case(query="purgeRequested=true", path=table)],
+            f"GET {tables}/{{table}}/credentials": [Case(path=f"{table}/credentials")],
+            f"POST {base}/{{prefix}}/generic-tables/rename": [_rename("generic_table")],
+        }
+    return told
+
+
 _M = "/management/v1"
 _W = _M + "/warehouse/{warehouse_id}"
-_IN = {"namespace": _W + "/namespace/{namespace_id}", "table": _W + "/table/{table_id}", "view": _W + "/view/{view_id}"}
+_IN = {
+    **{kind: f"{_W}/{kind}/{{{kind}_id}}" for kind in ("namespace", "table", "view")},
+    "generic-table": _W + "/generic-table/{generic_table_id}",
+}
 _PLACES = {"server": _M + "/server", "project": _M + "/project", "warehouse": _W, **_IN}
 _OWN_W = _M + "/warehouse/{own_warehouse}"
 _PROFILE = {"type": "local", "base-path": "{free}"}
@@ -137,8 +158,14 @@ def _checks() -> list[Case]:
         "namespace": {"namespace-id": "{namespace_id}"},
         "table": {"table-id": "{table_id}"},
         "view": {"view-id": "{view_id}"},
+        "generic-table": {"generic-table-id": "{generic_table_id}"},
     }
-    by_name = {"table": {"table": "{table}"}, "view": {"view": "{view}"}, "namespace": {}}
+    by_name = {
+        "table": {"table": "{table}"},
+        "view": {"view": "{view}"},
+        "generic-table": {"generic-table": "{generic_table}"},
+        "namespace": {},
+    }
     asked: list[dict[str, dict[str, Any]]] = [
         {"project": {"project-id": "{project}"}},
         {"warehouse": {"warehouse-id": "{warehouse}"}},
@@ -301,6 +328,7 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"POST {_W}/deleted-tabulars/undrop": [
         Case({"targets": [{"type": "table", "id": "{shelved_id}"}]}),
         Case({"targets": [{"type": "view", "id": "{view_id}"}]}, owner=404),
+        Case({"targets": [{"type": "generic-table", "id": "{generic_table_id}"}]}, owner=404),
         Case({"targets": [{"type": "namespace", "id": "{namespace_id}"}]}, owner=404),
     ],
     f"POST {_W}/search-tabular": [Case({"search": "shared"}), Case({"search": "{table_id}"})],
@@ -319,6 +347,8 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"POST {_IN['table']}/protection": [Case({"protected": True})],
     f"GET {_IN['view']}/protection": [Case()],
     f"POST {_IN['view']}/protection": [Case({"protected": True})],
+    f"GET {_IN['generic-table']}/protection": [Case()],
+    f"POST {_IN['generic-table']}/protection": [Case({"protected": True})],
     f"GET {_M}/warehouse/{{warehouse}}/table/{{table}}/metrics-reports": [
         Case(path=f"{_W}/table/{{table_id}}/metrics-reports")
     ],

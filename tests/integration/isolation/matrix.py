@@ -1,7 +1,7 @@
 """Every route, with the ids that a caller may put into it."""
 
-from tests.integration.isolation.cases import CATALOG, Case, lakehouse, management
+from tests.integration.isolation.cases import CATALOG, Case, generic_tables, lakehouse, management
 
 MANAGEMENT = management()
 
-CASES: dict[str, list[Case]] = {**CATALOG, **lakehouse(), **MANAGEMENT}
+CASES: dict[str, list[Case]] = {**CATALOG, **generic_tables(), **lakehouse(), **MANAGEMENT}

@@ -1,4 +1,4 @@
-"""What the server serves below /catalog, /lakehouse and /management, read off its URL configuration."""
+"""What the server serves below /catalog, /generic (which is /lakekeeper, too), /lakehouse and /management, read off its URL configuration."""
 
 import inspect
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver
 
-APIS = ("/catalog/", "/lakehouse/", "/management/")
+APIS = ("/catalog/", "/lakehouse/", "/management/", "/generic/", "/lakekeeper/")
 
 
 def served() -> set[str]:

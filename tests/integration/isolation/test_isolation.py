@@ -30,6 +30,7 @@ _GLOBAL = {
     "inner_id",
     "table_id",
     "view_id",
+    "generic_table_id",
     "role",
     "inner_role",
     "metadata",

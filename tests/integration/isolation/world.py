@@ -100,7 +100,14 @@ def build(client: AsgiClient, directory: Path) -> World:
 def missing_like(values: dict[str, str]) -> dict[str, str]:
     """Names and ids of the same forms, of nothing that exists."""
     told = {name: str(uuid4()) for name in values}
-    names = {"lake": "gone-lake", "namespace": "gone-ns", "table": "gone-t", "view": "gone-v", "user": "oidc~gone"}
+    names = {
+        "lake": "gone-lake",
+        "namespace": "gone-ns",
+        "table": "gone-t",
+        "view": "gone-v",
+        "generic_table": "gone-g",
+        "user": "oidc~gone",
+    }
     places = {name: values[name].replace(SECRET, "gone") for name in ("location", "metadata")}
     return told | names | places
 
@@ -118,12 +125,15 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
         _ok(owner.post(f"{base}/namespaces", {"namespace": path}))
     _ok(owner.post(f"{base}/namespaces/shared-sales/tables", {"name": "shared-orders", "schema": SCHEMA}))
     _ok(owner.post(f"{base}/namespaces/shared-sales/views", view_body("shared-report")))
+    generic = base.replace("/catalog", "/generic", 1)
+    birds = {"name": "shared-birds", "format": "lance"}
+    _ok(owner.post(f"{generic}/namespaces/shared-sales/generic-tables", birds))
     _ok(owner.post(f"{base}/namespaces/shared-sales/tables", {"name": "dropped", "schema": SCHEMA}))
     _ok(owner.delete(f"{base}/namespaces/shared-sales/tables/dropped?purgeRequested=true"))
     with transaction.atomic():
         cleanup.request(project_id)
     shelved = _shelved(owner, warehouse)
-    table, view = (Tabular.objects.get(warehouse_id=warehouse, kind=kind) for kind in ("table", "view"))
+    table, view, generic_table = (Tabular.objects.get(warehouse_id=warehouse, kind=kind) for kind in Tabular.Kind)
     role = _role(project_id, "readers")
     members.add(role.principal, [PrincipalId(f"oidc~{letter}-member")], project_id=project_id, added_by=ADMIN)
     for privilege in (Privilege.CREATE, Privilege.MODIFY):
@@ -144,6 +154,8 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
         "shelved_id": shelved,
         "view": "shared-report",
         "view_id": str(view.id),
+        "generic_table": "shared-birds",
+        "generic_table_id": str(generic_table.id),
         "role": str(role.id),
         "inner_role": str(inner.id),
         "user": f"oidc~{letter}-member",
@@ -186,6 +198,8 @@ def _only_in_a(a: Tenant) -> None:
         body = {"name": f"{SECRET}-ledger", "schema": SCHEMA, "properties": properties}
         _ok(a.owner.post(f"{base}/{within}/tables", body))
         _ok(a.owner.post(f"{base}/{within}/views", view_body(f"{SECRET}-view")))
+        birds = {"name": f"{SECRET}-birds", "format": "lance", "doc": SECRET, "properties": properties}
+        _ok(a.owner.post(f"{base.replace('/catalog', '/generic', 1)}/{within}/generic-tables", birds))
     _role(a.values["project"], f"{SECRET}-readers")
     _role(a.values["project"], "analysts")  # the same name as in the token, and of no identity provider
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lakewarden.authz.actions import (
+    TABULAR_TYPES,
     Action,
+    GenericTableAction,
     NamespaceAction,
     ObjectType,
     ProjectAction,
@@ -25,8 +27,7 @@ _ABOVE = (T.SERVER, T.PROJECT, T.WAREHOUSE, T.NAMESPACE)
 PATHS: dict[ObjectType, tuple[ObjectType, ...]] = {
     **{kind: _ABOVE[: place + 1] for place, kind in enumerate(_ABOVE)},
     T.ROLE: (T.SERVER, T.PROJECT, T.ROLE),
-    T.TABLE: (*_ABOVE, T.TABLE),
-    T.VIEW: (*_ABOVE, T.VIEW),
+    **{kind: (*_ABOVE, kind) for kind in TABULAR_TYPES},
 }
 Held = frozenset[Privilege]
 
@@ -91,6 +92,7 @@ _KINDS: dict[type, ObjectType] = {
     NamespaceAction: T.NAMESPACE,
     TableAction: T.TABLE,
     ViewAction: T.VIEW,
+    GenericTableAction: T.GENERIC_TABLE,
 }
 
 OPEN = (
@@ -123,6 +125,7 @@ _S, _P, _R, _W, _N, _T, _V = (
 _ROLE = "/role/{role_id}"
 _WAREHOUSE = "/warehouse/{warehouse_id}"
 _NAMESPACE, _TABLE, _VIEW = (f"{_WAREHOUSE}/{kind}/{{{kind}_id}}" for kind in ("namespace", "table", "view"))
+_GENERIC_TABLE = _WAREHOUSE + "/generic-table/{generic_table_id}"
 _BY_ID = {T.NAMESPACE: ["/namespace/{namespace_id}"], T.PROJECT: ["/project/{project_id}"]}
 
 ACTIONS: dict[str, Action] = {
@@ -199,6 +202,8 @@ ACTIONS: dict[str, Action] = {
     f"POST {_TABLE}/protection": _T.SET_PROTECTION,
     f"GET {_VIEW}/protection": _V.GET_METADATA,
     f"POST {_VIEW}/protection": _V.SET_PROTECTION,
+    f"GET {_GENERIC_TABLE}/protection": GenericTableAction.GET_METADATA,
+    f"POST {_GENERIC_TABLE}/protection": GenericTableAction.SET_PROTECTION,
     "GET /warehouse/{warehouse}/table/{table}/metrics-reports": _T.READ_DATA,
 }
 """Routes that one action decides."""
@@ -217,6 +222,7 @@ GRANTED_ON: Mapping[str, tuple[ObjectType, Action, Action]] = {
     _NAMESPACE: (T.NAMESPACE, _N.GET_METADATA, _N.READ_GRANTS),
     _TABLE: (T.TABLE, _T.INCLUDE_IN_LIST, _T.READ_GRANTS),
     _VIEW: (T.VIEW, _V.INCLUDE_IN_LIST, _V.READ_GRANTS),
+    _GENERIC_TABLE: (T.GENERIC_TABLE, GenericTableAction.INCLUDE_IN_LIST, GenericTableAction.READ_GRANTS),
 }
 """Kind, who sees it, and who reads its grants."""
 
@@ -245,7 +251,7 @@ def _of_grants() -> Iterator[tuple[str, Rule]]:
                 yield f"POST {older}/managed-access", Rule(kind, (may(read),))
 
 
-_SEES = {kind: Need(kind, lambda held: Privilege.SEE in held) for kind in (T.TABLE, T.VIEW)}
+_SEES = {kind: Need(kind, lambda held: Privilege.SEE in held) for kind in TABULAR_TYPES}
 """With any right on an object a caller may ask what they may do, but lists contain the object only with `describe`."""
 
 
@@ -257,7 +263,10 @@ def _rules() -> dict[str, Rule]:
         f"GET /permissions{_ROLE}/{name}": Rule(T.ROLE, (may(_R.READ_METADATA),))
         for name in ("access", "authorizer-actions")
     }
-    told |= {f"GET {place}/actions": Rule(kind, (_SEES[kind],)) for place, kind in ((_TABLE, T.TABLE), (_VIEW, T.VIEW))}
+    told |= {
+        f"GET {place}/actions": Rule(kind, (_SEES[kind],))
+        for place, kind in zip((_TABLE, _VIEW, _GENERIC_TABLE), TABULAR_TYPES, strict=True)
+    }
     # more than one object decides
     told[f"GET {_ROLE}/who-may"] = Rule(T.PROJECT, (may(_R.UPDATE), may(_P.READ_GRANTS)))
     told[f"POST {_NAMESPACE}/move"] = Rule(T.WAREHOUSE, (may(_N.MOVE), may(_W.ACCEPT_MOVED_NAMESPACE)))

@@ -21,7 +21,7 @@ from tests.installation import ADMIN, Grant
 from tests.integration.catalog.lake import Lake
 from tests.servers.asgi_client import Answer, AsgiClient
 
-IN_WAREHOUSE = ("namespace", "table", "view")
+IN_WAREHOUSE = ("namespace", "table", "view", "generic-table")
 
 
 def make_role(name: str, project_id: str = DEFAULT_PROJECT_ID) -> Role:
@@ -46,6 +46,7 @@ def place(engine: AsgiClient, warehouse: Warehouse) -> Place:
     assert lake.create_namespace("sales").status == 200
     assert lake.create_table("orders").status == 200
     assert lake.create_view("report").status == 200
+    assert lake.create_generic("birds").status == 200
     role = make_role("readers")
     within = f"warehouse/{warehouse.id}"
     paths = {
@@ -56,6 +57,7 @@ def place(engine: AsgiClient, warehouse: Warehouse) -> Place:
         "namespace": f"{within}/namespace/{Namespace.objects.get().id}",
         "table": f"{within}/table/{Tabular.objects.get(kind='table').id}",
         "view": f"{within}/view/{Tabular.objects.get(kind='view').id}",
+        "generic-table": f"{within}/generic-table/{Tabular.objects.get(kind='generic-table').id}",
     }
     return Place(warehouse, role, paths)
 
@@ -114,7 +116,7 @@ def test_a_hidden_object_answers_like_a_missing_one(stranger: AsgiClient, place:
     headers = {"x-project-id": other} if kind == "project" else {}
     known = DEFAULT_PROJECT_ID if kind == "project" else place.paths[kind].rpartition("/")[2]
     missing = stranger.get(f"/management/v1/{place.paths[kind].replace(known, other)}/actions", headers=headers)
-    assert hidden.error() == missing.error() == (404, f"NoSuch{kind.capitalize()}Exception")
+    assert hidden.error() == missing.error() == (404, f"NoSuch{kind.title().replace('-', '')}Exception")
     assert hidden.message().replace(known, other) == missing.message()
 
 
@@ -123,13 +125,16 @@ def test_a_hidden_object_answers_like_a_missing_one(stranger: AsgiClient, place:
 def test_what_is_no_id_is_missing(admin: AsgiClient, place: Place, kind: str, strange: str) -> None:
     before, _, _ = place.paths[kind].rpartition("/")
     answer = admin.get(f"/management/v1/{before}/{strange}/actions")
-    assert answer.error() == (404, f"NoSuch{kind.capitalize()}Exception")
+    assert answer.error() == (404, f"NoSuch{kind.title().replace('-', '')}Exception")
 
 
 @pytest.mark.parametrize("kind", IN_WAREHOUSE)
 def test_an_object_of_another_warehouse_is_missing(admin: AsgiClient, place: Place, kind: str) -> None:
     path = place.paths[kind].replace(str(place.warehouse.id), str(uuid4()))
-    assert admin.get(f"/management/v1/{path}/actions").error() == (404, f"NoSuch{kind.capitalize()}Exception")
+    assert admin.get(f"/management/v1/{path}/actions").error() == (
+        404,
+        f"NoSuch{kind.title().replace('-', '')}Exception",
+    )
 
 
 def test_a_view_is_no_table(admin: AsgiClient, place: Place) -> None:

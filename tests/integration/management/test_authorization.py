@@ -15,6 +15,7 @@ from tenants import access
 from tenants.models import Role, Warehouse
 from tenants.services import projects
 from tests.integration.catalog.routes import CASES as CATALOG_CASES
+from tests.integration.catalog.routes import mount
 from tests.integration.isolation.asked import Asked
 from tests.integration.isolation.cases import Case, management, success
 from tests.integration.isolation.served import served, short_form
@@ -58,6 +59,7 @@ def give_rights(of: World) -> None:
             ObjectType.NAMESPACE: namespace_chain(Namespace.objects.get(id=values["namespace_id"])),
             ObjectType.TABLE: tabular_chain(Tabular.everything.get(id=values["table_id"])),
             ObjectType.VIEW: tabular_chain(Tabular.everything.get(id=values["view_id"])),
+            ObjectType.GENERIC_TABLE: tabular_chain(Tabular.everything.get(id=values["generic_table_id"])),
         }
         for kind, chain in found.items():
             for privilege in GRANTABLE[kind]:
@@ -102,8 +104,8 @@ def test_every_route_has_a_case_without_a_token_and_one_without_the_right() -> N
     listed = {*ROUTES, *WITHOUT_TOKEN}
     assert listed | {short_form(route) for route in listed} == {each for each in there if f" {M[:11]}" in each}
     # the facade serves the same code under other addresses: tests/integration/isolation asks it all
-    catalog = {f"{method} /catalog{path}" for method, _, path in (route.partition(" ") for route in CATALOG_CASES)}
-    assert catalog | BEHIND_THE_TOKEN == {each for each in there if " /catalog/" in each}
+    catalog = {f"{method} {mount(path)}{path}" for method, _, path in (each.partition(" ") for each in CATALOG_CASES)}
+    assert catalog | BEHIND_THE_TOKEN == {each for each in there if " /catalog/" in each or " /generic/" in each}
 
 
 def test_the_table_tells_apart_who_may_and_who_may_not() -> None:

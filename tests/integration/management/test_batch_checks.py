@@ -212,7 +212,7 @@ BAD_CHECKS: dict[str, tuple[Any, str]] = {
     "empty operation": ({"operation": {}}, "one of server, project, warehouse, namespace, table, view"),
     "two operations": ({"operation": {"server": {}, "project": {}}}, "one member"),
     "operation is a list": ({"operation": ["server"]}, "one member"),
-    "unknown kind": ({"operation": {"generic-table": {}}}, "'generic-table' is not known: one of server"),
+    "unknown kind": ({"operation": {"materialized-view": {}}}, "'materialized-view' is not known: one of server"),
     "kind is no object": ({"operation": {"server": "create_project"}}, "checks[0].operation.server: an object"),
     "no action": ({"operation": {"server": {}}}, "None is not a valid action on a server: one of create_project"),
     "unknown action": ({"operation": {"server": {"action": "fly"}}}, "'fly' is not a valid action on a server"),
@@ -255,7 +255,7 @@ BAD_CHECKS: dict[str, tuple[Any, str]] = {
     "path without table": ({"operation": {"table": {"action": "drop", **W, "namespace": ["a"]}}}, "either table-id or"),
     "table and view": (
         {"operation": {"view": {"action": "drop", **W, "namespace": ["a"], "table": "t", "view": "v"}}},
-        "both a table and a view",
+        "several objects are named",
     ),
     "empty name": (
         {"operation": {"table": {"action": "drop", **W, "namespace": ["a"], "table": ""}}},

@@ -1,0 +1,1 @@
+"""The API of generic tables, beside the Iceberg REST API, whose clients never see them."""
