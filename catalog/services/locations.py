@@ -10,6 +10,7 @@ from lakewarden.storage.interface import OutOfReach, Storage, StorageError
 from lakewarden.storage.places import is_in
 from tenants.models import Warehouse
 
+_FOLDERS = ("data", "metadata")
 MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
 
 
@@ -80,6 +81,25 @@ def folder_that_stays(warehouse: Warehouse, namespace: Namespace, location: str)
     """The folder below which a purge of `location` removes empty folders: the namespace's, or else the warehouse's."""
     own = warehouse.profile.normal(namespace.properties["location"])
     return own if is_in(location, own) else warehouse.location
+
+
+def make_folders(warehouse: Warehouse, location: str) -> None:
+    """Make the folders of a table to which engines write before its creation is committed.
+
+    Raises Unavailable when the storage fails.
+    """
+    store = storage_of(warehouse)
+    try:
+        for folder in _FOLDERS:
+            store.make_folder(f"{location}/{folder}")
+    except StorageError as error:
+        raise Unavailable(f"The storage failed, nothing was created: {error}", retry_after_s=5) from error
+
+
+def remove_folders(warehouse: Warehouse, location: str) -> None:
+    """Remove what `make_folders` made, as far as nothing is in it."""
+    for folder in _FOLDERS:
+        storage_of(warehouse).remove_empty(f"{location}/{folder}", inside=warehouse.location)
 
 
 def storage_of(warehouse: Warehouse) -> Storage:

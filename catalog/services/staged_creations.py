@@ -36,7 +36,10 @@ def end_expired() -> int:
     ended = 0
     for each in occupied_locations.expired(limit=_AT_ONCE):
         try:
-            is_empty = locations.is_empty(Warehouse.objects.get(id=each.warehouse), each.location)
+            warehouse = Warehouse.objects.get(id=each.warehouse)
+            is_empty = locations.is_empty(warehouse, each.location)
+            if is_empty:
+                locations.remove_folders(warehouse, each.location)
         except LakewardenError as error:
             logger.warning("It is not known whether files remain at %s: %s", each.location, error)
             is_empty = False

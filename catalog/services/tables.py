@@ -66,6 +66,7 @@ def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> t
     """
     identifier, metadata, claim = _first_metadata(namespace, request, body)
     staged_creations.reserve(namespace, claim, identifier)
+    locations.make_folders(namespace.target.warehouse, claim.location)
     return claim.location, metadata.encode()
 
 

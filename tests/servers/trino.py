@@ -26,7 +26,8 @@ from tests.servers import staging
 VERSION = "476"
 SHA256 = "cfd5accde17e8ebd251eeeb78aed1f490e77bb3a164d95a0f454bf8a7c1cbd3f"
 JAVA_NEEDED = 24
-_KEPT = ("bin", "lib", "plugin/iceberg")
+_PLUGINS = ("iceberg", "opa")
+_KEPT = ("bin", "lib", *(f"plugin/{name}" for name in _PLUGINS))
 _CATALOG = "lake"
 _MAIN = "io.trino.server.TrinoServer"
 _JVM = (
@@ -155,7 +156,7 @@ def _await_started(process: ManagedProcess, uri: str, *, timeout_s: float) -> No
 
 def distribution() -> Path:
     """The folder of Trino `VERSION` in the cache, fetched by Maven if need be (0.8 GB). `TrinoFailed` if it is not."""
-    home = cache_folder() / "trino" / VERSION
+    home = cache_folder() / "trino" / "-".join([VERSION, *_PLUGINS])
     if not home.is_dir():
         with staging.locked(home.parent) as folder:
             if not home.is_dir():  # another process was not quicker

@@ -89,6 +89,10 @@ class BoundedStorage:
         with self._places.one():
             return self._inner.nearest_folder(location)
 
+    def make_folder(self, location: str) -> None:
+        with self._places.one():
+            self._inner.make_folder(location)
+
     def remove_empty(self, location: str, *, inside: str) -> None:
         with self._places.one():
             self._inner.remove_empty(location, inside=inside)

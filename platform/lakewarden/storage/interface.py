@@ -90,6 +90,13 @@ class Storage(Protocol):
         """The innermost folder that is there already: `location` or one around it; stores without folders: itself."""
         ...
 
+    def make_folder(self, location: str) -> None:
+        """Make `location` and the folders around it, in stores with folders: some engines write only where one is.
+
+        OutOfReach as for a file.
+        """
+        ...
+
     def remove_empty(self, location: str, *, inside: str) -> None:
         """Remove the folder `location` and those around it that lie in `inside`, as far as nothing is in them."""
         ...

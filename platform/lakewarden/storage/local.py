@@ -103,6 +103,13 @@ class LocalStorage:
         path = Path(local_path(location))
         return SCHEME + str(next(folder for folder in (path, *path.parents) if os.path.lexists(folder)))
 
+    def make_folder(self, location: str) -> None:
+        folders = self._parts(location)
+        with _translated(location):
+            _make_directories(self._base)
+            with self._opened(location, folders, step=_made):
+                pass
+
     def remove_empty(self, location: str, *, inside: str) -> None:
         path, border = Path(local_path(location)), Path(local_path(inside))
         for folder in (path, *path.parents):

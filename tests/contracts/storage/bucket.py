@@ -128,6 +128,9 @@ class BucketStorage:
     def nearest_folder(self, location: str) -> str:
         return self._place(location)
 
+    def make_folder(self, location: str) -> None:
+        self._place(location)  # there are no folders
+
     def remove_empty(self, location: str, *, inside: str) -> None:
         """There are no folders."""
 

@@ -214,6 +214,17 @@ def test_a_probe_leaves_nothing(store: Storage, base: str) -> None:
     assert store.is_empty(base)
 
 
+def test_a_folder_that_is_made_counts_as_empty_and_is_taken_away_again(store: Storage, base: str) -> None:
+    for _ in range(2):
+        store.make_folder(f"{base}/new/place")
+    assert store.is_empty(base)
+    store.write_new(f"{base}/new/place/f", b"")
+    store.remove_empty(f"{base}/new/place", inside=base)
+    assert store.read(f"{base}/new/place/f", limit=1) == b""
+    with pytest.raises(OutOfReach):
+        store.make_folder(f"{base}-beside/place")
+
+
 def test_engines_are_told_what_they_need_apart_by_table_and_level(kind: Kind, store: Storage, base: str) -> None:
     told = [store.client_config(f"{base}/{name}", level) for name in "ab" for level in AccessLevel]
     if kind.profile.CLIENTS_NEED_CONFIG:

@@ -59,7 +59,7 @@ def test_an_empty_place_is_staged_anew_by_the_same_caller(lake: Lake, base: Path
     first = lake.create_table("orders", location=place, stage_create=True).json()
     second = lake.create_table("orders", location=place, stage_create=True).json()
     assert reserved() == [("staged", place)]
-    local(place).mkdir()
+    local(place).mkdir(exist_ok=True)
     (local(place) / "part-0.parquet").write_bytes(b"rows")
     assert commit_staged(lake, "first", first).status == 400
     assert commit_staged(lake, "second", second).status == 200
@@ -74,13 +74,16 @@ def test_an_expired_place_is_free_when_it_is_empty(lake: Lake, base: Path) -> No
     assert maker.create_table("other", location=place).status == 404
     lake.create_table("more", location=f"{place}-2", stage_create=True)
     expire()
+    folders = [base / "mine-2" / each for each in ("data", "metadata")]
+    assert all(each.is_dir() for each in folders)  # DuckDB writes only where a folder is
     assert staged_creations.end_expired() == 1
     assert reserved() == []
+    assert not (base / "mine-2").exists()
 
 
 def test_an_expired_place_with_files_stays_its_namespaces(lake: Lake, base: Path) -> None:
     staged = lake.create_table("orders", location=f"file://{base}/mine", stage_create=True).json()
-    local(staged["metadata"]["location"]).mkdir()
+    local(staged["metadata"]["location"]).mkdir(exist_ok=True)
     (local(staged["metadata"]["location"]) / "part-0.parquet").write_bytes(b"rows")
     expire()
     for _ in range(2):
