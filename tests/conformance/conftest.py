@@ -4,13 +4,10 @@
 `namespace` is a namespace of the test's own, known to all engines by one plain name.
 """
 
-import json
 from collections.abc import Iterator
 from itertools import count
-from urllib.parse import urlencode
 
 import pytest
-import urllib3
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
@@ -52,16 +49,7 @@ def rest_catalog(server: DevServer) -> catalogs.RestCatalog:
 @pytest.fixture(scope="session")
 def token(server: DevServer) -> str:
     """An access token of the application `engine`, requested with client credentials."""
-    engine = server.info.engine
-    form = {
-        "grant_type": "client_credentials",
-        "client_id": engine.client_id,
-        "client_secret": engine.client_secret,
-        "scope": engine.scope,
-    }
-    headers = {"content-type": "application/x-www-form-urlencoded"}
-    answer = urllib3.request("POST", server.info.token_endpoint, body=urlencode(form), headers=headers)
-    return str(json.loads(answer.data)["access_token"])
+    return server.token(server.info.engine)
 
 
 @pytest.fixture(scope="session")
@@ -78,8 +66,9 @@ def spark(rest_catalog: catalogs.RestCatalog) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def trino(rest_catalog: catalogs.RestCatalog) -> Iterator[TrinoServer]:
-    properties = {
+def trino_properties(rest_catalog: catalogs.RestCatalog) -> dict[str, str]:
+    """Trino's catalog on the warehouse, with the identity of `engine`."""
+    return {
         "iceberg.catalog.type": "rest",
         "iceberg.rest-catalog.uri": rest_catalog.uri,
         "iceberg.rest-catalog.warehouse": rest_catalog.warehouse,
@@ -96,7 +85,11 @@ def trino(rest_catalog: catalogs.RestCatalog) -> Iterator[TrinoServer]:
         "iceberg.remove-orphan-files.min-retention": "0s",
         "iceberg.register-table-procedure.enabled": "true",
     }
-    with start_trino(properties) as running:
+
+
+@pytest.fixture(scope="session")
+def trino(trino_properties: dict[str, str]) -> Iterator[TrinoServer]:
+    with start_trino(trino_properties) as running:
         yield running
 
 

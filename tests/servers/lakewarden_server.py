@@ -1,5 +1,6 @@
 """A whole Lakewarden as an outside program: `lakewarden dev` in a process of its own, known by its ready file."""
 
+import json
 import shutil
 import sys
 import tempfile
@@ -8,9 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlencode
+
+import urllib3
 
 from standalone.process import ManagedProcess
-from standalone.ready import ReadyInfo, read_ready_file
+from standalone.ready import AdminCredentials, EngineCredentials, ReadyInfo, read_ready_file
 
 DEV = (sys.executable, "-m", "lakewarden.cli", "dev")
 
@@ -22,6 +26,18 @@ class DevServer:
     info: ReadyInfo
     data_dir: Path
     process: ManagedProcess
+
+    def token(self, client: AdminCredentials | EngineCredentials) -> str:
+        """An access token of one of its clients, by client credentials."""
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": client.client_id,
+            "client_secret": client.client_secret,
+            "scope": self.info.engine.scope,
+        }
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        answer = urllib3.request("POST", self.info.token_endpoint, body=urlencode(form), headers=headers)
+        return str(json.loads(answer.data)["access_token"])
 
 
 class DevServerFailed(AssertionError):

@@ -1,11 +1,12 @@
 """Fetches and builds the outside programs of all lanes, so that no lane waits for them: `make prefetch`."""
 
 from tests.conformance.kit import runner
-from tests.servers import go_programs, keycloak, kubernetes, openfga, trino
+from tests.servers import go_programs, keycloak, kubernetes, opa, openfga, trino
 
 if __name__ == "__main__":
     runner.provide()
     keycloak.distribution()
     trino.distribution()
     go_programs.provide(openfga.OPENFGA)
+    go_programs.provide(opa.OPA)
     kubernetes.build()

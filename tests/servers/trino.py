@@ -1,5 +1,7 @@
 """A real Trino as an outside program: one coordinator with one Iceberg REST catalog, spoken to over its HTTP protocol.
 
+Access control may be another program's (Open Policy Agent).
+
 Its tarball comes from Maven Central once and is kept, less what Iceberg does not need, in the cache of the project.
 """
 
@@ -57,10 +59,10 @@ class TrinoServer:
     uri: str
     process: ManagedProcess
 
-    def run(self, statement: str) -> list[Row]:
+    def run(self, statement: str, *, user: str = "conformance") -> list[Row]:
         """Run one SQL statement to its end and give its rows. `TrinoFailed` with the engine's own message."""
         with urllib3.PoolManager(retries=False, timeout=120.0) as http:
-            headers = {"X-Trino-User": "conformance", "X-Trino-Catalog": _CATALOG, "X-Trino-Time-Zone": "UTC"}
+            headers = {"X-Trino-User": user, "X-Trino-Catalog": _CATALOG, "X-Trino-Time-Zone": "UTC"}
             page = _page(http.request("POST", f"{self.uri}/v1/statement", body=statement, headers=headers))
             rows = [tuple(row) for row in page.get("data", [])]
             while next_uri := page.get("nextUri"):
@@ -92,13 +94,20 @@ def _causes(told: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def start(catalog: Mapping[str, str], *, timeout_s: float = 180.0) -> Iterator[TrinoServer]:
-    """A running Trino whose catalog `lake` has these properties (of the Iceberg connector), stopped at the end."""
+def start(
+    catalog: Mapping[str, str], *, access_control: Mapping[str, str] | None = None, timeout_s: float = 180.0
+) -> Iterator[TrinoServer]:
+    """A running Trino whose catalog `lake` has these properties (of the Iceberg connector), stopped at the end.
+
+    `access_control` are the properties of another authority than Trino itself, such as `access-control.name=opa`.
+    """
     java, home = find_java(), distribution()
     with tempfile.TemporaryDirectory(prefix="lw-trino-") as directory:
         port = free_port()
         uri = f"http://{HOST}:{port}"
         _configure(Path(directory), uri=uri, port=port, catalog=catalog)
+        if access_control is not None:
+            _write(Path(directory, "etc", "access-control.properties"), access_control)
         process = ManagedProcess(
             "trino",
             [java, *_JVM, f"-Dconfig={directory}/etc/config.properties", "-cp", f"{home}/lib/*", _MAIN],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from standalone.accounts import Account
-from standalone.guardian import GUARDIAN
+from standalone.guardian import Guardian
 from standalone.process import ManagedProcess
 
 _PARENT = """
@@ -125,16 +125,18 @@ def test_grandchild_ends_when_the_parent_is_killed(tmp_path: Path) -> None:
     await_end(grandchild)
 
 
-def test_guardian_that_was_killed_is_replaced(tmp_path: Path) -> None:
+def test_guardian_that_was_killed_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guardian = Guardian()  # the shared one also guards what other tests have started
+    monkeypatch.setattr("standalone.process.GUARDIAN", guardian)
     with shell("sleep 60", log=tmp_path / "one"):
-        first = GUARDIAN._shell
+        first = guardian._shell
         assert first is not None
         first.kill()
         first.wait()
         with shell("sleep 60", log=tmp_path / "two"):
-            assert GUARDIAN._shell is not None
-            assert GUARDIAN._shell is not first
-    assert GUARDIAN._shell is None
+            assert guardian._shell is not None
+            assert guardian._shell is not first
+    assert guardian._shell is None
 
 
 def test_account_is_taken_for_good(tmp_path: Path) -> None:
