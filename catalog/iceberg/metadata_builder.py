@@ -77,6 +77,7 @@ def _correct_snapshot_log(draft: TableDraft) -> None:
     After a gap in the log, time travel would treat the earlier entry as current during the gap, which is wrong.
     """
     current = draft.current_snapshot_id
+    # readers could never have seen them as the current snapshot
     passing = draft.became_main - {current}
     opened = "snapshots" in draft.__dict__
     has_removed = opened and draft.snapshots.has_removed
@@ -96,6 +97,7 @@ def _correct_snapshot_log(draft: TableDraft) -> None:
 
 
 def _check_time(draft: TableDraft) -> None:
+    # a log that no update has opened is unchanged, and was checked when it was written
     if not draft.is_opened("snapshot-log"):
         return
     times = [_ENTRY.decode(raw).timestamp_ms for raw in draft.entries("snapshot-log")]
@@ -120,6 +122,7 @@ def _log_previous_file(draft: TableDraft, location: str) -> None:
         raise InvalidArgument(f"Invalid table property {PREVIOUS_VERSIONS_MAX}: {text} is not a number")
     log = draft.entries("metadata-log")
     log.append(wire.dump({"timestamp-ms": draft.long("last-updated-ms"), "metadata-file": location}))
+    # at least one entry stays, as in Iceberg's Java library
     del log[: -max(1, most)]
 
 

@@ -41,6 +41,7 @@ def add_spec(draft: TableDraft, update: AddSpec) -> None:
     partition_specs.check_sources(sent, schema)
     equal = draft.specs.find_equal(sent.shape)
     if equal is not None:
+        # in the same commit, -1 stands for the last *added* spec: one that the table already had does not count
         draft.last_added_spec = equal if draft.last_added_spec in draft.added_specs else None
         return
     spec_id = draft.specs.next_id(0)
@@ -65,6 +66,7 @@ def _field_ids(draft: TableDraft, spec: partition_specs.PartitionSpec) -> list[i
     for each in spec.fields:
         field_id = each.field_id
         if field_id is None:
+            # an equal field of an earlier spec has its id in files and manifests, and engines join specs by these ids
             field_id = draft.partition_field_ids.find(each)
             if field_id is None or field_id in taken:
                 field_id = next(new_id for new_id in free if new_id not in taken)
@@ -78,6 +80,7 @@ def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:
     spec_id = or_last_added(update.spec_id, draft.last_added_spec, "spec")
     if spec_id == draft.long("default-spec-id"):
         return
+    # whether the spec exists is checked at the end of the commit: a later update may still change schema and spec
     draft.put("default-spec-id", spec_id)
     draft.changed = draft.layout_changed = True
 
@@ -110,6 +113,7 @@ def add_sort_order(draft: TableDraft, update: AddSortOrder) -> None:
 
 
 def _same_or_next_order_id(draft: TableDraft, order: sort_orders.SortOrder) -> int:
+    # the specification reserves id 0 for the unsorted order
     if order.is_unsorted:
         return sort_orders.UNSORTED_ID
     equal = draft.orders.find_equal(order.fields)

@@ -70,6 +70,7 @@ class FieldIds:
 
     def find(self, field: PartitionField) -> int | None:
         found = self._ids.get((field.source_id, field.transform.text))
+        # dicts keep the order of insertion, so this is the spec that was added last
         return next(reversed(found.values())) if found else None
 
     def add(self, spec: PartitionSpec) -> None:
@@ -117,6 +118,7 @@ def check_sources(spec: PartitionSpec, schema: Schema) -> None:
     accepts.
     """
     for each in spec.fields:
+        # format v1 replaces a dropped partition field by void, and its source column may be dropped, too
         if each.transform.is_void:
             continue
         source = schema.fields.get(each.source_id)

@@ -36,6 +36,7 @@ def set_snapshot_ref(draft: TableDraft, update: SetSnapshotRef, raw: wire.Json) 
         update.max_snapshot_age_ms,
         update.max_ref_age_ms,
     )
+    # an equal ref changes nothing, and must not cause a new metadata file
     if draft.refs.find(name) == ref:
         return
     head = draft.snapshots.heads.get(snapshot_id)
@@ -67,6 +68,7 @@ def _check_retention(update: SetSnapshotRef) -> None:
 
 def _make_current(draft: TableDraft, head: SnapshotHead) -> None:
     added_now = head.snapshot_id in draft.snapshots.added_ids
+    # a rollback happens now; a new snapshot became current when its writer made it
     at = head.timestamp_ms if added_now else draft.updated_ms
     draft.current_snapshot_id = head.snapshot_id
     draft.entries("snapshot-log").append(
@@ -79,6 +81,7 @@ def _make_current(draft: TableDraft, head: SnapshotHead) -> None:
 def _ref_document(ref: SnapshotRef, raw: wire.Json) -> Raw:
     known = wire.members(wire.dump(ref), "ref")
     sent = wire.members(raw, "set-snapshot-ref")
+    # members that this engine does not know are kept
     extra = {name: each for name, each in sent.items() if name not in _REF_MEMBERS}
     return wire.dump(known | extra)
 

@@ -69,6 +69,7 @@ def _typed(shape: type[R], check: Callable[[TableDraft, R], None]) -> Check:
 
 def check_table_uuid(table: TableDraft, requirement: AssertUuid) -> None:
     uuid = table.text("table-uuid")
+    # clients write UUIDs in either case, and the document keeps what its writer wrote
     if requirement.uuid.lower() != uuid.lower():
         raise failed(f"UUID does not match: expected {uuid} != {requirement.uuid}")
 
@@ -129,6 +130,7 @@ def _types(requirements: Sequence[Json]) -> list[str]:
     for position, raw in enumerate(requirements):
         what = f"requirements[{position}]"
         wire.check_text(raw, what)
+        # Iceberg's Java library ignores case here, too
         type_ = wire.parse(_REQUIREMENT, raw, what).type.lower()
         if type_ not in _KNOWN:
             raise BadRequest(f"{what}: unknown requirement: {type_}; known are {', '.join(_KNOWN)}")

@@ -30,8 +30,11 @@ def add_schema(draft: TableDraft, update: AddSchema) -> None:
     schemas.check_version(schema, draft.format_version)
     equal = draft.schemas.find_equal(schema.shape)
     schema_id = draft.schemas.next_id(draft.long("current-schema-id")) if equal is None else equal
+    # never lowered: the id of a removed column must not be used again, because old files still contain it
     highest = max(draft.long("last-column-id"), schema.highest_field_id)
     if equal is not None and highest == draft.long("last-column-id"):
+        # in the same commit, -1 stands for the last *added* schema: an equal one that the table already had does not
+        # count
         was_added_here = draft.last_added_schema is not None and schema_id in draft.added_schemas
         draft.last_added_schema = schema_id if was_added_here else None
         return
@@ -52,6 +55,7 @@ def set_current_schema(draft: TableDraft, update: SetCurrentSchema) -> None:
     if schema_id not in draft.schemas:
         raise InvalidArgument(f"Cannot set current schema to unknown schema: {schema_id}")
     draft.put("current-schema-id", schema_id)
+    # the default spec and order must fit the new schema; later updates may change them, so this is checked at the end
     draft.changed = draft.layout_changed = True
 
 

@@ -46,6 +46,7 @@ def add_snapshot(draft: TableDraft, update: AddSnapshot) -> None:
     _check_document(snapshot, draft.format_version)
     _check_may_add(draft, snapshot)
     if draft.format_version == 1:
+        # v1 has no sequence numbers, and its readers treat every snapshot as number 0
         if snapshot.sequence_number != 0:
             raise InvalidArgument(f"Sequence number must be 0 in v1: {snapshot.sequence_number}")
     else:

@@ -91,6 +91,7 @@ def forget_statistics(draft: TableDraft, snapshot_ids: Collection[int]) -> None:
 
 def _set(draft: TableDraft, member: str, snapshot_id: int, raw: Raw) -> None:
     entries = draft.keyed(member, _snapshot_id)
+    # a snapshot has at most one file of each type
     entries.remove({snapshot_id})
     entries.append(snapshot_id, wire.dump(wire.members(raw, member)))
     draft.changed = True

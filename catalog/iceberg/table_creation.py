@@ -105,6 +105,7 @@ def _set_schema(draft: TableDraft, raw: Raw) -> FreshFieldIds:
     schemas.check_size(sent)
     schemas.check_version(sent, draft.format_version)
     fresh = FreshFieldIds()
+    # clients number fields by their own rules; ids from 1 without gaps are the same whichever engine creates the table
     stored = fresh.assign(raw, schema_id=0)
     draft.put("schemas", [stored])
     draft.put("last-column-id", fresh.last_id)

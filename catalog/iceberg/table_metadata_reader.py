@@ -121,6 +121,7 @@ def _filled(found: Members, document: TableDocument) -> Members:
     }
     empty |= {"snapshot-log": [], "metadata-log": [], "current-snapshot-id": -1, "refs": {}}
     current = document.current_snapshot_id
+    # writers from before branches existed have a current snapshot and no refs
     if document.refs is None and current not in {None, -1}:
         empty["refs"] = {MAIN: {"snapshot-id": current, "type": "branch"}}
     return found | {name: wire.dump(each) for name, each in empty.items() if name not in found}
@@ -138,6 +139,7 @@ def _fill_v1(found: Members, document: TableDocument) -> None:
             raise ValidationFailed("partition-specs or partition-spec must exist in format v1")
         fields = wire.dump({"fields": document.partition_spec})
         sent = partition_specs.read(fields, "partition-spec").fields
+        # v1 files may omit field ids, which are then 1000, 1001, …
         ids = [each.field_id or position for position, each in enumerate(sent, partition_specs.FIRST_FIELD_ID)]
         found["partition-specs"] = wire.dump([partition_specs.with_ids(fields, 0, ids, "partition-spec")])
         found["default-spec-id"] = Raw(b"0")

@@ -74,6 +74,7 @@ def clean_location(location: str) -> str:
     """The location without trailing slashes. Raises InvalidArgument if it is empty."""
     if not location:
         raise InvalidArgument("Invalid location: (empty)")
+    # `s3://` alone is a scheme, not a folder with a trailing slash
     while location.endswith("/") and not location.endswith("://"):
         location = location[:-1]
     return location
@@ -102,6 +103,7 @@ def upgrade_format_version(draft: TableDraft, update: UpgradeFormatVersion) -> N
     if version < draft.format_version:
         raise InvalidArgument(f"Cannot downgrade v{draft.format_version} table to v{version}")
     if version != draft.format_version:
+        # decoded members are kept: what the version changes in the document is written once, at the end of the commit
         draft.put("format-version", version)
         draft.changed = True
 
@@ -131,6 +133,7 @@ def property_removals(update: RemoveProperties) -> list[str]:
 
 def set_properties(draft: TableDraft, update: SetProperties) -> None:
     if found := property_updates(update):
+        # a change even if the values are equal, as in Iceberg's Java library: clients expect a new metadata file
         draft.properties.update(found)
         draft.changed = True
 
@@ -147,6 +150,7 @@ def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:
     """Add an encryption key, unless the table has one with this id."""
     key = wire.parse(_KEY, update.encryption_key, "encryption-key")
     keys = draft.keyed(KEYS, _key_id)
+    # not replaced: existing snapshots may be encrypted with the key of this id
     if key.key_id in keys:
         return
     keys.append(key.key_id, wire.dump(wire.members(update.encryption_key, "encryption-key")))

@@ -155,6 +155,7 @@ def commit(
         draft = base.open(now_ms=now_ms)
         check_table(draft, requirements)
     apply_all(draft, updates)
+    # the caller recognizes the same object, and writes no metadata file
     if base is not None and not draft.changed:
         return base
     return TableMetadata(build(draft, base_location=base_location))

@@ -65,6 +65,7 @@ def _parse(text: str) -> Transform:
 
 
 def _with_width(name: str, digits: str) -> Transform:
+    # Python refuses to parse numbers of more than 4,300 digits, and is slow below that
     width = int(digits) if len(digits) <= _MAX_DIGITS else _MAX_WIDTH + 1
     if not 0 < width <= _MAX_WIDTH:
         limit = "> 0" if width == 0 else f"<= {_MAX_WIDTH}"

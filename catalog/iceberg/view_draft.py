@@ -147,6 +147,7 @@ class ViewDraft:
         if size < 1:
             raise InvalidArgument(f"{HISTORY_SIZE} must be positive but was {text}")
         current = self.long("current-version-id")
+        # versions of this commit are never expired by the same commit: its writer may refer to them
         most = max(len(self.added_versions | {current}), size)
         newest = [each for each in sorted(self.versions, reverse=True) if each != current]
         return {current, *newest[: most - 1]}

@@ -119,6 +119,7 @@ def set_current_view_version(draft: ViewDraft, update: SetCurrentViewVersion) ->
     if version is None:
         raise InvalidArgument(f"Cannot set current version to unknown version: {version_id}")
     draft.put("current-version-id", version_id)
+    # going back to an old version happens now; a new one became current when its writer made it
     at = version.timestamp_ms if version_id in draft.added_versions else draft.now_ms
     draft.history_entry = HistoryEntry(at, version_id)
     draft.changed = True

@@ -128,6 +128,7 @@ def create(request: bytes, *, uuid: str, location: str, now_ms: int) -> ViewMeta
     draft = ViewDraft({name: wire.dump(each) for name, each in empty.items()}, now_ms=now_ms, is_new=True)
     schema_id = add_schema_document(draft, wanted.schema)
     version = wire.members(wanted.view_version, "view-version")
+    # the client chose its ids without knowing the catalog's, and a first version always has the same
     version |= {"version-id": wire.dump(_FIRST_VERSION), "schema-id": wire.dump(schema_id)}
     add_view_version(draft, AddViewVersion(wire.dump(version)))
     set_current_view_version(draft, SetCurrentViewVersion(_FIRST_VERSION))

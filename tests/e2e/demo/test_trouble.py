@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -60,8 +61,9 @@ def _child(job: "subprocess.Popen[bytes]") -> int:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and job.poll() is None:
         for pid in map(int, children.read_text().split()):
-            if b"SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                return pid
+            with suppress(FileNotFoundError, ProcessLookupError):  # it ended since it was listed
+                if b"SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return pid
         time.sleep(0.05)
     raise AssertionError("the job started no JVM")
 

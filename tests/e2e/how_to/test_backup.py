@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psycopg
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
@@ -44,7 +45,7 @@ def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
         }
         run(BACK_UP, settings)
         catalog.purge_table("sales.orders")
-        await_gone(Path(table.location().removeprefix("file://")))
+        await_end_of_purge(url)
 
         restored = run(RESTORE, settings)
 
@@ -58,12 +59,13 @@ def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
             process.stop()
 
 
-def await_gone(folder: Path) -> None:
-    """Its purge is over, by a worker that the restored files must not meet."""
+def await_end_of_purge(url: str) -> None:
+    """Its files are gone before its job is: a worker must not look at the restored files once more."""
     deadline = time.monotonic() + 120
-    while folder.exists():
-        assert time.monotonic() < deadline, f"{folder} is still there"
-        time.sleep(0.1)
+    with psycopg.connect(url, autocommit=True) as looking:
+        while looking.execute("select 1 from procrastinate_jobs where task_name = 'purge_location'").fetchone():
+            assert time.monotonic() < deadline, "the purge has not ended"
+            time.sleep(0.1)
 
 
 def run(script: str, environment: dict[str, str]) -> str:

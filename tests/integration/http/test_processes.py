@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def server(issuer: RunningIssuer) -> Iterator[LakewardenServer]:
         "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer.url,
         "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,
         "LAKEWARDEN__SERVER__STOP_TIMEOUT_S": "10",
-        "LAKEWARDEN__SERVER__HANG_TIMEOUT_S": "3",
+        # longer than a healthy process may go without the processor on a busy machine
+        "LAKEWARDEN__SERVER__HANG_TIMEOUT_S": "8",
         "LAKEWARDEN__SERVER__PROCESSES": str(PROCESSES),
         "LAKEWARDEN__USAGE__FLUSH_INTERVAL_S": "1",
     }
@@ -57,7 +59,14 @@ def client(issuer: RunningIssuer) -> Iterator[urllib3.PoolManager]:
 def children(pid: int) -> list[int]:
     """The processes that serve."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(each) for each in found if b"serve-one" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    return [int(each) for each in found if b"serve-one" in command_line(each)]
+
+
+def command_line(pid: str) -> bytes:
+    """Empty for a process that has ended since it was listed."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def until(condition: Callable[[], Any], *, within_s: float = SOON_S) -> Any:
@@ -99,16 +108,21 @@ def test_it_is_ready_when_all_are(server: LakewardenServer) -> None:
 
 
 def test_connections_that_are_opened_at_once_are_spread(server: LakewardenServer) -> None:
-    """Without a rule, one process accepts them all."""
+    """Without a rule, one process accepts them all. A process that gets no processor for a moment accepts none."""
+    assert any(min(spread(server)) >= 2 for _ in range(5))
+
+
+def spread(server: LakewardenServer) -> list[int]:
+    """How many of new connections each process has accepted."""
     port = int(server.uri.rpartition(":")[2])
     connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(4 * PROCESSES)]
     try:
         for each in connections:
             each.sendall(b"GET /health/live HTTP/1.1\r\nhost: here\r\n\r\n")
             assert each.recv(65536).startswith(b"HTTP/1.1 200")
-        held = Counter({child: connections_of(child, port) for child in children(server.process.pid)})
-        assert sum(held.values()) >= len(connections), held
-        assert min(held.values()) >= 2, held
+        held = [connections_of(child, port) for child in children(server.process.pid)]
+        assert sum(held) >= len(connections), held
+        return held
     finally:
         for each in connections:
             each.close()
@@ -121,7 +135,10 @@ def connections_of(pid: int, port: int) -> int:
         words = line.split()
         if int(words[1].rpartition(":")[2], 16) == port and words[3] == "01":
             inodes.add(f"socket:[{words[9]}]")
-    links = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()]
+    links = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed since it was listed
+            links.append(str(each.readlink()))
     return sum(each in inodes for each in links)
 
 

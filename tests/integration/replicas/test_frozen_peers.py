@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -323,7 +324,8 @@ def test_a_worker_outlasts_a_database_that_is_killed(scene: Scene, lake: Lake, t
         _until(lambda: left() == 0, within_s=180, what="the last purge")
         assert worker.exit_code is None, log.read_text()
         with scene.session() as connection:
-            assert _worker_finding(connection).startswith("1 alive")
+            alive = partial(_worker_finding, connection)
+            _until(lambda: alive().startswith("1 alive"), within_s=60, what="the worker's next sign of life")
         os.kill(worker.pid, signal.SIGTERM)
         assert worker.wait(30) == 0
     with scene.session() as connection:

@@ -96,10 +96,10 @@ def test_an_expired_tree_goes_with_its_files_whenever_workers_are_killed(
             child.kill()
         give_back()
     with worker(log):
-        wait_for(lambda: not Namespace.everything.exists(), what="the expiry", log=log)
+        wait_for(lambda: not Deletion.objects.exists(), what="the expiry", log=log)
         wait_for(lambda: not any(files for _, _, files in os.walk(place)), what="the purges", log=log)
     assert not Tabular.everything.exists()
-    assert not Deletion.objects.exists()
+    assert not Namespace.everything.exists()
     with connection.cursor() as cursor:
         cursor.execute("select count(*), count(distinct entity_id) from task where queue_name = 'tabular_purge'")
         assert cursor.fetchone() == (TABLES, TABLES)
