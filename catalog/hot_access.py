@@ -1,8 +1,9 @@
-"""Looks up and authorizes on the event loop, for hot writes, where `access` would say yes and that is known.
+"""Looks up and authorizes on the event loop, for hot writes, where `access` would say yes.
 
-None stands for everything else: missing, hidden, forbidden, inactive, not known at this epoch. `access` decides then,
-in a thread. One query, which requests that wait at the same time share, finds the row and the versions of what it lies
-in: namespaces, warehouses and projects of exactly these versions are made once, and shared. Nobody may change them.
+None stands for everything else: missing, hidden, forbidden, inactive; `access` finds that again and refuses it. A
+decision that is not known at this epoch is made in a thread, once for all requests that wait for it. One query, which
+requests that wait at the same time share, finds the row and the versions of what it lies in: namespaces, warehouses and
+projects of exactly these versions are made once, and shared. Nobody may change them.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +21,15 @@ from lakewarden.authz.actions import Action, NamespaceAction, ObjectType, TableA
 from lakewarden.authz.authorize import authorize
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, T
-from lakewarden.authz.model import is_allowed
+from lakewarden.authz.model import Privilege, is_allowed
 from lakewarden.context import RequestContext
-from lakewarden.errors import NotFound
+from lakewarden.errors import LakewardenError, NotFound, Unavailable
 from lakewarden.hot.coalescer import Coalescer
 from lakewarden.hot.sessions import Row
+from lakewarden.hot.shared_builds import SharedBuilds
+from lakewarden.http.request_threads import ask
 from lakewarden.idempotency.outcomes import IS_USED
-from tenants.access import warehouse_chain
+from tenants.access import privileges, warehouse_chain
 from tenants.models import Project, Warehouse
 from tenants.models.warehouse import PROJECT, WAREHOUSE, WITH_PROJECT, warehouse_of
 
@@ -137,7 +140,8 @@ async def table(
     if found.kind != Tabular.Kind.TABLE:
         return None
     found.namespace = place.target
-    return _granted(context, found, place.project, (*place.chain, ObjectRef(ObjectType.TABLE, str(found.id))), action)
+    chain = (*place.chain, ObjectRef(ObjectType.TABLE, str(found.id)))
+    return await _granted(context, found, place.project, chain, action)
 
 
 async def namespace(
@@ -148,7 +152,7 @@ async def namespace(
     place = row and await _NAMESPACES.find(*row)
     if not place or place.target.get_deferred_fields():
         return None
-    return _granted(context, place.target, place.project, place.chain, action)
+    return await _granted(context, place.target, place.project, place.chain, action)
 
 
 async def warehouse(
@@ -156,7 +160,7 @@ async def warehouse(
 ) -> Granted[Warehouse] | None:
     row = await _find(_FIND_WAREHOUSE, context, warehouse_id)
     place = row and await _WAREHOUSES.find(*row)
-    return _granted(context, place.target, place.project, place.chain, action) if place else None
+    return await _granted(context, place.target, place.project, place.chain, action) if place else None
 
 
 async def _find(coalescer: Coalescer, context: RequestContext, *key: object) -> Row | None:
@@ -167,10 +171,29 @@ async def _find(coalescer: Coalescer, context: RequestContext, *key: object) -> 
     return None if row is None or row[0] else row[1:]
 
 
-def _granted(
+async def _granted(
     context: RequestContext, target: T, project: Project, chain: Sequence[ObjectRef], action: Action
 ) -> Granted[T] | None:
-    held = HELD_PRIVILEGES.find(context.caller.key, chain[-1].id, Epoch(project.id, project.authz_epoch))
+    known = context.caller.key, chain[-1].id, Epoch(project.id, project.authz_epoch)
+    held = HELD_PRIVILEGES.find(*known)
+    if held is None:
+        # each request for itself would go through Django, and at one table they would all wait for its row
+        held = await _DECISIONS.share(known, lambda: _decided(context, project, chain))
     if held is None or not is_allowed(action, held):
         return None
     return authorize(context, target, held, chain=chain, action=action, hidden=NotFound("not found"))
+
+
+async def _decided(
+    context: RequestContext, project: Project, chain: Sequence[ObjectRef]
+) -> frozenset[Privilege] | None:
+    """What the caller holds, as `access` finds it; None for what `access` refuses. Raises Unavailable."""
+    try:
+        return await ask(context.caller.id, lambda: privileges(context, chain=list(chain), project=project))
+    except Unavailable:
+        raise
+    except LakewardenError:
+        return None
+
+
+_DECISIONS: Final[SharedBuilds[frozenset[Privilege] | None]] = SharedBuilds()

@@ -161,9 +161,9 @@ async def _closed() -> None:
     """Close the application's connections."""
     from django.db import connections  # noqa: PLC0415 needs settings
 
-    from lakewarden import asgi  # noqa: PLC0415 as above
     from lakewarden.hot.connections import close_all  # noqa: PLC0415 as above
+    from lakewarden.http import request_threads  # noqa: PLC0415 as above
 
     await close_all()
-    await asyncio.get_running_loop().run_in_executor(asgi.THREADS.executor, connections.close_all)
+    await asyncio.get_running_loop().run_in_executor(request_threads.THREADS.executor, connections.close_all)
     connections.close_all()

@@ -32,7 +32,7 @@ from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E4
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
-from lakewarden.http.running_queries import RUNNING  # noqa: E402 after setup
+from lakewarden.http.request_threads import THREADS  # noqa: E402 after setup
 from lakewarden.http.whole_answers import WHOLE  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
@@ -49,14 +49,6 @@ _bridge = Bridge()
 _bodies = of_server("bodies", _settings.bodies_in_flight_bytes, percent=_share)
 _unread = Unread(of_server("answers", _settings.max_sending_bytes, percent=_share))
 
-THREADS = FairThreads(
-    "request",
-    threads=_settings.threads,
-    queue=_settings.queue,
-    percent=_share,
-    patience_s=_settings.queue_timeout_s,
-    prepare=RUNNING.register,
-)
 _callers = CallerIdentification(
     FairThreads(
         "verification",

@@ -1,8 +1,9 @@
 """Decides what a failure of the database means for a request: retry, 503, or an unknown outcome."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError, connection
+from django.db import Error, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
 from psycopg.errors import (
     DeadlockDetected,
     IdleInTransactionSessionTimeout,
@@ -13,6 +14,8 @@ from psycopg.errors import (
 
 from lakewarden.errors import CommitStateUnknown, LakewardenError, Unavailable
 from lakewarden.postgres.bounded import Silent
+
+T = TypeVar("T")
 
 _TRANSACTION_TIMEOUT = "25P04"  # transaction_timeout: older drivers have no exception class for it
 
@@ -25,6 +28,22 @@ def begin_request() -> None:
 def may_have_changed() -> bool:
     """Whether this request has sent a commit: then the answer must not claim that nothing was changed."""
     return bool(getattr(_session(), "has_sent_commit", False))
+
+
+def read(question: Callable[[], T]) -> T:
+    """What `question` returns, outside of a request; it changes nothing. Raises Unavailable for an outage."""
+    begin_request()
+    try:
+        try:
+            return question()
+        except Exception as error:
+            if not may_be_repeated(error):
+                raise
+        return question()
+    except Error as error:
+        if is_outage(error):
+            raise refusal(error) from error
+        raise
 
 
 def is_outage(error: BaseException | None) -> bool:

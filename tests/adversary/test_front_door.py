@@ -14,7 +14,7 @@ from django.db import connections
 
 from lakewarden import asgi, config
 from lakewarden.audit import refusals
-from lakewarden.http import health
+from lakewarden.http import health, request_threads
 from tests.integration.catalog.lake import Lake
 from tests.servers import asgi_client
 from tests.servers.asgi_client import Answer
@@ -116,8 +116,8 @@ def stuck(lake: Lake, view: str, *, requests: int, database_url: str) -> Iterato
 
 def wait_until_threads_are_taken(least: int) -> None:
     deadline = time.monotonic() + SOON_S
-    while asgi.THREADS._running.taken < least:
-        assert time.monotonic() < deadline, asgi.THREADS._running.taken
+    while request_threads.THREADS._running.taken < least:
+        assert time.monotonic() < deadline, request_threads.THREADS._running.taken
         time.sleep(0.01)
 
 
@@ -136,7 +136,7 @@ def test_a_storm_that_waits_for_a_lock_holds_up_nobody_else(lake: Lake, outsider
             assert lake.client.get(path).status == 200
             assert time.monotonic() - asked < SOON_S
         assert time.monotonic() - began < SOON_S
-        assert share <= asgi.THREADS._running.held_by("oidc~outsider") < threads
+        assert share <= request_threads.THREADS._running.held_by("oidc~outsider") < threads
         assert not any(answer.done() for answer in answers)
     assert {answer.result().status for answer in answers} <= {200, 409, 503}
 
@@ -146,7 +146,7 @@ def test_a_queue_that_is_full_refuses_at_once_and_promises_that_nothing_was_done
 ) -> None:
     """Rights: create on `outside`, and a view there."""
     assert outsider.create_view("mine", within="outside").status == 200
-    monkeypatch.setattr(asgi.THREADS._places, "_total", 8)
+    monkeypatch.setattr(request_threads.THREADS._places, "_total", 8)
     with stuck(outsider, "mine", requests=24, database_url=database_url) as answers:
         wait_until_threads_are_taken(12)
         refused = outsider.create_view("more", within="outside")
@@ -177,14 +177,14 @@ def _let_threads_reconnect() -> None:
     """Reconnects: the sessions of the requests' threads were terminated too, and the next test must not fail because of
     it.
     """
-    count = len(asgi.THREADS.executor._threads)
+    count = len(request_threads.THREADS.executor._threads)
     together = threading.Barrier(count)
 
     def close() -> None:
         together.wait(10)
         connections.close_all()
 
-    for done in [asgi.THREADS.executor.submit(close) for _ in range(count)]:
+    for done in [request_threads.THREADS.executor.submit(close) for _ in range(count)]:
         done.result(60)
     connections.close_all()
 

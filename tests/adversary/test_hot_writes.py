@@ -21,8 +21,12 @@ from catalog.services import pointer
 from catalog.services.commit_writer.writer import commit
 from catalog.services.pointer import Stored
 from lakewarden import asgi
+from lakewarden.authz.database import DatabaseAuthorizer
 from lakewarden.authz.ledger.models import Grant as GrantRow
+from lakewarden.authz.model import Privilege
+from lakewarden.errors import Unavailable
 from lakewarden.fair_shares import Shares
+from lakewarden.http import request_threads
 from lakewarden.idempotency.models import IdempotencyRecord
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
@@ -190,11 +194,53 @@ def test_commits_that_wait_for_a_lock_hold_up_nobody_else(orders: Lake, outsider
         wait_until(lambda: write.IN_PROGRESS.held_by("oidc~outsider") == 40)
         for number in range(20):
             assert orders.commit("orders", set_properties(a=str(number))).status == 200
-        assert asgi.THREADS._running.taken == 0
+        assert request_threads.THREADS._running.taken == 0
         assert not any(each.done() for each in storm)
         holder.rollback()
         assert {each.result(SOON_S).status for each in storm} <= {200, 503}
     assert write.IN_PROGRESS.taken == 0
+
+
+def test_rights_that_nobody_knows_yet_are_found_once_for_all_who_wait(
+    orders: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights: modify on the table. Each commit went through Django, where all of them waited for the table's row."""
+    found: list[object] = []
+    privileges, call = DatabaseAuthorizer.privileges, asgi._bridge.call
+
+    def finding(self: DatabaseAuthorizer, *asked: Any) -> frozenset[Privilege]:
+        found.append(asked)
+        time.sleep(0.2)  # the others come meanwhile
+        return privileges(self, *asked)
+
+    through_django: list[object] = []
+
+    def calling(*request: Any) -> Any:
+        through_django.append(request)
+        return call(*request)
+
+    monkeypatch.setattr(DatabaseAuthorizer, "privileges", finding)
+    monkeypatch.setattr(asgi._bridge, "call", calling)
+    projects.bump_epoch(DEFAULT_PROJECT_ID)
+    with ThreadPoolExecutor(16) as pool:
+        answers = pool.map(lambda number: orders.commit("orders", set_properties(**{f"a{number}": "1"})), range(16))
+        assert {each.status for each in answers} == {200}
+    assert len(found) == 1
+    assert not through_django
+
+
+def test_rights_that_cannot_be_found_out_are_a_503(orders: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rights: modify on the table."""
+
+    def failing(*_: object) -> frozenset[Privilege]:
+        raise Unavailable("The authorizer does not answer")
+
+    projects.bump_epoch(DEFAULT_PROJECT_ID)
+    with monkeypatch.context() as patch:
+        patch.setattr(DatabaseAuthorizer, "privileges", failing)
+        assert orders.commit("orders", set_properties(a="1")).error() == (503, "ServiceUnavailableException")
+    assert orders.commit("orders", set_properties(b="1")).status == 200
+    assert "a" not in properties(orders)
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from lakewarden import asgi
+from lakewarden.http import request_threads
 from lakewarden.storage.local import LocalStorage
 from tests.integration.catalog.lake import Lake
 from tests.servers.asgi_client import Answer, AsgiClient
@@ -93,7 +94,7 @@ def test_a_request_that_has_waited_is_not_begun_when_its_callers_answers_have_pi
 ) -> None:
     """Rights: select on `sales.orders`; answers to earlier requests are not read."""
     assert reader.load("orders")
-    shares, run = asgi._unread._shares, asgi.THREADS.run
+    shares, run = asgi._unread._shares, request_threads.THREADS.run
 
     async def waiting(caller: str, work: Callable[..., Answer], *arguments: object) -> Answer:
         shares.force(caller, shares._total)  # unread answers have piled up meanwhile
@@ -102,7 +103,7 @@ def test_a_request_that_has_waited_is_not_begun_when_its_callers_answers_have_pi
         finally:
             shares.give_back(caller, shares._total)
 
-    monkeypatch.setattr(asgi.THREADS, "run", waiting)
+    monkeypatch.setattr(request_threads.THREADS, "run", waiting)
     answer = reader.client.get(reader.table("orders", snapshots="refs"))
     assert answer.error() == (503, "ServiceUnavailableException")
     assert "answers wait to be read" in answer.message()

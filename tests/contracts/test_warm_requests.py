@@ -10,11 +10,12 @@ import pytest
 from django.db import connections
 from openfga_sdk.sync.rest import RESTClientObject
 
-from lakewarden import asgi, backends
+from lakewarden import backends
 from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.hot.sessions import Session
+from lakewarden.http import request_threads
 from tenants.models import Warehouse
 from tenants.services import projects
 from tests.installation import admin, admin_context, client, engine, grant, warehouse
@@ -61,7 +62,7 @@ def backend(request: pytest.FixtureRequest, database: None) -> Iterator[str]:
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Requests run on one thread: another one would open a connection, and that costs statements of its own."""
     with ThreadPoolExecutor(1) as threads:
-        monkeypatch.setattr(asgi.THREADS, "executor", threads)
+        monkeypatch.setattr(request_threads.THREADS, "executor", threads)
         yield
         threads.submit(connections.close_all).result(20)
 

@@ -119,13 +119,12 @@ def close_connections() -> None:
     """Close the database connections of the application's threads, so that nothing is left open at the end."""
     from django.db import connections  # noqa: PLC0415 needs settings
 
-    from lakewarden import asgi  # noqa: PLC0415 it reads the configuration when it is imported
-    from lakewarden.hot.connections import close_all  # noqa: PLC0415 as above
-    from lakewarden.http import health  # noqa: PLC0415 as above
+    from lakewarden.hot.connections import close_all  # noqa: PLC0415 it reads the configuration when it is imported
+    from lakewarden.http import health, request_threads  # noqa: PLC0415 as above
 
     _await(close_all())
     _await(health.DATABASE.close())
-    count = len(asgi.THREADS.executor._threads)
+    count = len(request_threads.THREADS.executor._threads)
     together = threading.Barrier(count) if count else None
 
     def close() -> None:
@@ -133,5 +132,5 @@ def close_connections() -> None:
         together.wait(10)  # one task a thread
         connections.close_all()
 
-    for done in [asgi.THREADS.executor.submit(close) for _ in range(count)]:
+    for done in [request_threads.THREADS.executor.submit(close) for _ in range(count)]:
         done.result(60)
