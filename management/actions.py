@@ -81,7 +81,7 @@ class RoleActions(ActionsView):
         `principalUser` or `principalRole` asks about another principal.
         """
         identity = identities.of_query(self.call.query)
-        granted = access.role(self.context, role_id, RoleAction.READ_METADATA, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.READ_METADATA, project_id=self.context.project_id)
         role = granted.target
         found = privileges.Found(access.role_chain(role), role.project)
         held = Rights(self.context).held(Asked(ObjectType.ROLE, role_id), found, identity)

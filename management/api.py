@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from lakewarden.context import RequestContext
 from lakewarden.database import begin_request
-from lakewarden.errors import MethodNotAllowed
+from lakewarden.errors import BadRequest, MethodNotAllowed
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.request_life import answered
 from lakewarden.paging import Page
@@ -90,6 +90,17 @@ class ManagementView(APIView):
     def project_id(self) -> str:
         """The project in `x-project-id`, else the default project. Raises ProjectIdMissing if there is none."""
         return access.project_id_of(self.context)
+
+    def project_named(self, older: str | None, *, member: str) -> str:
+        """The project of a request that may also name it in the older way, in a member or parameter.
+
+        Raises BadRequest if that is not the project of `x-project-id`, ProjectIdMissing if there is none.
+        """
+        if older and self.context.project_id and older != self.context.project_id:
+            raise BadRequest(
+                f"{member} is {older[:80]!r} and x-project-id {self.context.project_id[:80]!r}: send one of them"
+            )
+        return older or self.project_id
 
     @property
     def page(self) -> Page:

@@ -1,6 +1,7 @@
 """Base classes of request and response bodies; a field `project_id` is the member `project-id`."""
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, ClassVar, Final, Self
@@ -14,7 +15,9 @@ _MOST_PROBLEMS: Final = 10  # listed in the error for one body
 
 
 class Kebab(serializers.Serializer[Any]):
-    """A serializer that writes names of fields in kebab case."""
+    """A serializer that writes names of fields in kebab case; those of `also_in_snake_case` both ways."""
+
+    also_in_snake_case: ClassVar[frozenset[str]] = frozenset()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields = {}
@@ -23,6 +26,8 @@ class Kebab(serializers.Serializer[Any]):
                 field.source = name
             _say_choices(field)
             fields[name.replace("_", "-")] = field
+            if name in self.also_in_snake_case:
+                fields[name] = deepcopy(field)
         return fields
 
 

@@ -158,7 +158,7 @@ class Explained(AboutRights):
         if identity.user is not None:
             return identity.user
         if self.kind.type is ObjectType.SERVER:
-            return access.role_anywhere(self.context, identity.role, RoleAction.READ_METADATA).target.principal
+            return access.role(self.context, identity.role, RoleAction.READ_METADATA, project_id=None).target.principal
         role = access.role(self.context, identity.role, RoleAction.READ_METADATA, project_id=chain[1].id)
         return role.target.principal
 

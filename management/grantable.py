@@ -41,9 +41,7 @@ def _project(action: ProjectAction) -> Callable[[RequestContext, Parts], Granted
 
 
 def _role(action: RoleAction) -> Callable[[RequestContext, Parts], Granted[object]]:
-    return lambda context, parts: access.role(
-        context, parts["role_id"], action, project_id=access.project_id_of(context)
-    )
+    return lambda context, parts: access.role(context, parts["role_id"], action, project_id=context.project_id)
 
 
 def _warehouse(action: WarehouseAction) -> Callable[[RequestContext, Parts], Granted[object]]:

@@ -78,7 +78,7 @@ class PrivilegeShape(Shape):
 
 
 class PrivilegesShape(Shape):
-    privileges = PrivilegeShape(many=True)
+    privileges = serializers.DictField(child=serializers.ListField(child=PrivilegeShape()))
 
 
 class GrantablePrivilegeShape(Shape):
@@ -167,8 +167,8 @@ class ObjectGrantablePrivileges(ManagementView):
 class Vocabulary(ManagementView):
     @extend_schema(responses={200: PrivilegesShape})
     def get(self, _request: Request) -> Response:
-        """List and describe all privileges of every type of object."""
-        body = [_described(each, kind) for kind, grantable in GRANTABLE.items() for each in sorted(grantable)]
+        """List and describe all privileges, by the type of object."""
+        body = {kind.value: [_described(each, kind) for each in sorted(found)] for kind, found in GRANTABLE.items()}
         return Response(PrivilegesShape.of({"privileges": body}))
 
 

@@ -19,6 +19,8 @@ _NAMES = serializers.CharField(trim_whitespace=False, allow_blank=True)
 
 
 class ProtectionShape(Shape):
+    also_in_snake_case = frozenset({"updated_at"})
+
     protected = serializers.BooleanField()
     protected_by = serializers.CharField(source="by", required=False)
     protected_at = serializers.DateTimeField(source="at", required=False)
@@ -32,14 +34,14 @@ class ProtectionBody(Body):
 
 
 class MoveBody(Body):
-    not_served = {"force": False}
-
     destination = serializers.ListField(child=_NAMES, allow_empty=False)
+    force = serializers.BooleanField(default=False, help_text="Move the namespace even if it is protected.")
 
 
 class MovedShape(Shape):
     namespace_id = serializers.UUIDField(source="id")
     namespace = serializers.ListField(child=serializers.CharField(), source="path")
+    parent_namespace_id = serializers.UUIDField(source="parent_id", required=False)
 
 
 class NamespaceProtection(ManagementView):
@@ -66,9 +68,10 @@ class NamespaceMove(ManagementView):
     def post(self, _request: Request, warehouse_id: str, namespace_id: str) -> Response:
         """Move the namespace to the full path `destination`, with everything in it.
 
-        Its id, its locations and its direct grants do not change.
+        Its id, its locations and its direct grants do not change. A protected namespace is only moved with `force`.
         """
-        destination: list[str] = self.body(MoveBody).get("destination")
+        body = self.body(MoveBody)
+        destination: list[str] = body.get("destination")
         granted = access.namespace_in(self.context, warehouse_id, namespace_id, NamespaceAction.MOVE)
         namespace_moves.check_destination(granted.target, destination)
         parent: namespace_moves.NewParent
@@ -77,7 +80,7 @@ class NamespaceMove(ManagementView):
             parent = access.namespace(self.context, above, NamespaceAction.ACCEPT_MOVED_NAMESPACE)
         else:
             parent = access.warehouse(self.context, warehouse_id, WarehouseAction.ACCEPT_MOVED_NAMESPACE)
-        return Response(MovedShape.of(namespace_moves.move(granted, destination, parent)))
+        return Response(MovedShape.of(namespace_moves.move(granted, destination, parent, force=body.get("force"))))
 
 
 _NAMESPACE = "warehouse/<str:warehouse_id>/namespace/<str:namespace_id>"

@@ -50,6 +50,19 @@ _KEY: Final = OpenApiParameter(
     "minutes, the change is not made twice, and the response is that of the first request.",
 )
 
+_PROJECT: Final = OpenApiParameter(
+    "x-project-id",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The project; without it, the default project, or for a role the project that it belongs to.",
+)
+_OF_PROJECT: Final = re.compile(
+    r"(project(/(?!\{).*)?|role(/(?!\{role_id\}/metadata).*)?|search/.*|user/\{user_id\}/roles.*|grants|warehouse"
+    r"|warehouse-creation-validation|endpoint-statistics|audit|action/batch-check"
+    r"|permissions/(check|project/(?!\{).*|role/.*))"
+)
+"""The paths of operations on what the header `x-project-id` names."""
+
 _VERBS: Final = {"GET": "Read", "POST": "Change", "PUT": "Replace", "DELETE": "Delete"}
 
 
@@ -71,6 +84,9 @@ class ManagementSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         parameters = super().get_override_parameters()
+        path = self.path.removeprefix(_PREFIX)
+        if _OF_PROJECT.fullmatch(path) and (self.method, path) != ("POST", "project"):
+            parameters = [*parameters, _PROJECT]
         return [*parameters, _KEY] if self.method in MUTATING else parameters
 
     def get_description(self) -> str:  # type: ignore[override]  # the library, too, takes no path

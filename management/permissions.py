@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lakewarden.authz.actions import ObjectType, RoleAction
+from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger.grants import Given
 from lakewarden.authz.model import GRANTABLE, Privilege
 from lakewarden.context import PrincipalId
@@ -46,7 +47,10 @@ class AssignmentShape(Shape):
 
 class AssignmentsShape(Shape):
     assignments = AssignmentShape(many=True)
-    project_id = serializers.CharField(required=False, help_text="Only of assignments on a project.")
+
+
+class ProjectAssignmentsShape(AssignmentsShape):
+    project_id = serializers.CharField()
 
 
 _RELATIONS = OpenApiParameter(
@@ -73,8 +77,7 @@ class Assignments(ManagementView):
         """List the direct assignments on the object: first the owners, then the others by principal and type."""
         wanted = _relations(request, known=GRANTABLE[self.kind.type])
         granted = self.kind.read(self.context, parts)
-        project = {"project_id": granted.ref.id} if self.kind.type is ObjectType.PROJECT else {}
-        return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted), wanted), **project}))
+        return Response(self._shown(granted, _assignments(grants.on(granted), wanted)))
 
     @extend_schema(request=AssignmentsBody, responses={204: None})
     def post(self, _request: Request, **parts: str) -> Response:
@@ -90,6 +93,19 @@ class Assignments(ManagementView):
         grants.apply(granted, writes=added, deletes=_entries(deletes, self.kind.type, "deletes"), must_change=True)
         return Response(status=204)
 
+    def _shown(self, _granted: Granted[object], assignments: list[dict[str, str]]) -> dict[str, Any]:
+        return AssignmentsShape.of({"assignments": assignments})
+
+
+class ProjectAssignments(Assignments):
+    @extend_schema(responses={200: ProjectAssignmentsShape}, parameters=[_RELATIONS])
+    def get(self, request: Request, **parts: str) -> Response:
+        """List the direct assignments on the project, by principal and type."""
+        return super().get(request, **parts)
+
+    def _shown(self, granted: Granted[object], assignments: list[dict[str, str]]) -> dict[str, Any]:
+        return ProjectAssignmentsShape.of({"assignments": assignments, "project_id": granted.ref.id})
+
 
 class RoleAssignments(ManagementView):
     """A role's owners and, as the type `assignee`, its members."""
@@ -98,7 +114,7 @@ class RoleAssignments(ManagementView):
     def get(self, request: Request, role_id: str) -> Response:
         """List the owners and then the direct members of the role."""
         wanted = _relations(request, known=(*GRANTABLE[ObjectType.ROLE], ASSIGNEE))
-        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.context.project_id)
         members = [{"type": ASSIGNEE, **plain_principal(each)} for each in role_members.everybody_in(granted)]
         shown = members if ASSIGNEE in wanted else []
         return Response(AssignmentsShape.of({"assignments": _assignments(grants.on(granted), wanted) + shown}))
@@ -111,7 +127,7 @@ class RoleAssignments(ManagementView):
         to remove that does not; `/role/{role_id}/members` accepts both.
         """
         writes, deletes = _sides(self.body(AssignmentsBody))
-        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.context.project_id)
         added = _difference(writes, "writes")
         named = [*added.members, *(entry.principal for entry in added.owners)]
         access.note_foreign_roles(self.context, named, project_id=granted.target.project_id)
@@ -189,7 +205,11 @@ _MANAGED = {ObjectType.WAREHOUSE, ObjectType.NAMESPACE}
 
 routes = [
     path("permissions/role/<str:role_id>/assignments", RoleAssignments.as_view()),
-    *(path(f"permissions/{kind.path}/assignments", Assignments.as_view(kind=kind)) for kind in _ON_OBJECTS),
+    *(
+        path(f"permissions/{kind.path}/assignments", view.as_view(kind=kind))
+        for kind in _ON_OBJECTS
+        for view in (ProjectAssignments if kind.type is ObjectType.PROJECT else Assignments,)
+    ),
     *(
         route
         for kind in _ON_OBJECTS

@@ -45,10 +45,20 @@ class MembersBody(Body):
     members = serializers.ListField(child=MemberField(), max_length=role_members.MAX_BATCH)
 
 
-class MemberShape(Shape):
+class MemberRefShape(Shape):
     type = serializers.ChoiceField(choices=_KINDS)
     id = serializers.CharField()
+
+
+class MemberRefsShape(Shape):
+    members = MemberRefShape(many=True)
+
+
+class MemberShape(MemberRefShape):
     name = serializers.CharField(allow_null=True, required=False)
+    email = serializers.CharField(allow_null=True, required=False)
+    user_type = serializers.CharField(allow_null=True, required=False)
+    ident = serializers.CharField(allow_null=True, required=False)
 
 
 class MemberListShape(Shape):
@@ -61,21 +71,21 @@ class RoleMembers(ManagementView):
     def get(self, _request: Request, role_id: str) -> Response:
         """List the direct members of the role, by id."""
         kind = _kind_of(self.call.query.get("type"))
-        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.context.project_id)
         found, following = role_members.direct(granted, self.page, kind=kind)
         return Response(MemberListShape.of({"members": found, "next_page_token": token_of(following)}))
 
-    @extend_schema(request=MembersBody, responses={204: None})
+    @extend_schema(request=MembersBody, responses={200: MemberRefsShape})
     def post(self, _request: Request, role_id: str) -> Response:
-        """Add at most 1,000 users and roles to the role.
+        """Add at most 1,000 users and roles to the role. The response lists them again.
 
         Either all are added or none; repeating the request changes nothing.
         """
         wanted = parse_members(self.body(MembersBody).get("members"), where="members")
-        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
-        ensure_seen(self.context, wanted, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.context.project_id)
+        ensure_seen(self.context, wanted, project_id=granted.target.project_id)
         role_members.add(granted, wanted)
-        return Response(status=204)
+        return Response(MemberRefsShape.of({"members": [role_members.reference(each) for each in wanted]}))
 
 
 class OneMember(ManagementView):
@@ -85,7 +95,7 @@ class OneMember(ManagementView):
         if kind not in _KINDS:
             raise NoSuchRoute(f"members/{kind} does not exist: user or role is expected")
         member = _principal(kind, member_id, where="member")
-        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.MANAGE_ASSIGNMENTS, project_id=self.context.project_id)
         role_members.remove(granted, member)
         return Response(status=204)
 
@@ -98,7 +108,7 @@ class TransitiveMembers(ManagementView):
         The member roles themselves are included.
         """
         kind = _kind_of(self.call.query.get("type"))
-        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.context.project_id)
         found, following = role_members.transitive(granted, self.page, kind=kind)
         return Response(MemberListShape.of({"members": found, "next_page_token": token_of(following)}))
 
@@ -111,7 +121,7 @@ class MemberOf(ManagementView):
     @extend_schema(responses={200: RoleListShape}, parameters=PAGE_PARAMETERS)
     def get(self, _request: Request, role_id: str) -> Response:
         """List the roles that the role is a member of, by name."""
-        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.READ_ASSIGNMENTS, project_id=self.context.project_id)
         found, following = role_members.member_of(granted, self.page, transitive=self.transitive)
         return Response(RoleListShape.of({"roles": found, "next_page_token": token_of(following)}))
 

@@ -14,7 +14,6 @@ from management.api import ManagementView
 from management.base_serializers import Body, Shape
 from management.pagination import PAGE_PARAMETERS, text_filter, token_of
 from tenants import access
-from tenants.models import Role
 from tenants.services import roles
 from tenants.services.roles import Source, Wanted
 
@@ -22,21 +21,18 @@ _FILTERS = [
     OpenApiParameter("roleIds", UUID, many=True, description="Only roles of these ids; may be repeated."),
     OpenApiParameter("providerIds", str, many=True, description="Only roles of these providers; may be repeated."),
     OpenApiParameter("sourceIds", str, many=True, description="Only roles of these sources; may be repeated."),
+    OpenApiParameter("projectId", str, deprecated=True, description="Send `x-project-id` instead."),
     OpenApiParameter("name", str, description="Only roles whose name contains this text, ignoring case."),
 ]
 
 
 class RoleMetadataShape(Shape):
     id = serializers.UUIDField()
-    ident = serializers.SerializerMethodField()
+    ident = serializers.CharField()
     provider_id = serializers.CharField()
     source_id = serializers.CharField()
     name = serializers.CharField()
     project_id = serializers.CharField()
-
-    def get_ident(self, role: Role) -> str:
-        """`<provider>~<source>`"""
-        return f"{role.provider_id}~{role.source_id}"
 
 
 class RoleShape(RoleMetadataShape):
@@ -71,7 +67,7 @@ class SourceBody(Body):
 class Roles(ManagementView):
     @extend_schema(responses={200: RoleListShape}, parameters=[*_FILTERS, *PAGE_PARAMETERS])
     def get(self, request: Request) -> Response:
-        """List the roles of the project, by name. `projectId` is a deprecated way to name the project."""
+        """List the roles of the project, by name."""
         many = request.query_params.getlist
         wanted = Wanted(
             ids=frozenset(_uuid(each) for each in many("roleIds")),
@@ -79,7 +75,7 @@ class Roles(ManagementView):
             source_ids=frozenset(_plain(each, "sourceIds") for each in many("sourceIds")),
             name=text_filter(self.call, "name"),
         )
-        project_id = self.context.project_id or self.call.query.get("projectId") or self.project_id
+        project_id = self.project_named(self.call.query.get("projectId"), member="projectId")
         granted = access.project(self.context, project_id, ProjectAction.LIST_ROLES)
         found, following = roles.listed(granted, wanted, self.page)
         return Response(RoleListShape.of({"roles": found, "next_page_token": token_of(following)}))
@@ -93,7 +89,7 @@ class Roles(ManagementView):
         """
         body = self.body(RoleBody)
         source = Source.given(body.get("provider_id"), body.get("source_id"))
-        project_id = self.context.project_id or body.get("project_id") or self.project_id
+        project_id = self.project_named(body.get("project_id"), member="project-id")
         granted = access.project(self.context, project_id, ProjectAction.CREATE_ROLE)
         role = roles.create(granted, body.get("name"), description=body.get("description"), source=source)
         return Response(RoleShape.of(role), status=201)
@@ -103,21 +99,21 @@ class OneRole(ManagementView):
     @extend_schema(responses={200: RoleShape})
     def get(self, _request: Request, role_id: str) -> Response:
         """Read a role."""
-        granted = access.role(self.context, role_id, RoleAction.READ, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.READ, project_id=self.context.project_id)
         return Response(RoleShape.of(granted.target))
 
     @extend_schema(request=RoleText, responses={200: RoleShape})
     def post(self, _request: Request, role_id: str) -> Response:
         """Replace the name and description of a role. Without `description`, the description is removed."""
         body = self.body(RoleText)
-        granted = access.role(self.context, role_id, RoleAction.UPDATE, project_id=self.project_id)
+        granted = access.role(self.context, role_id, RoleAction.UPDATE, project_id=self.context.project_id)
         role = roles.update(granted, body.get("name"), description=body.get("description"))
         return Response(RoleShape.of(role))
 
     @extend_schema(responses={204: None})
     def delete(self, _request: Request, role_id: str) -> Response:
         """Delete a role, with its grants and memberships."""
-        roles.delete(access.role(self.context, role_id, RoleAction.DELETE, project_id=self.project_id))
+        roles.delete(access.role(self.context, role_id, RoleAction.DELETE, project_id=self.context.project_id))
         return Response(status=204)
 
 
@@ -127,7 +123,9 @@ class RoleSourceSystem(ManagementView):
         """Bind the role to another group of an identity provider."""
         body = self.body(SourceBody)
         source = Source.given(body.get("provider_id"), body.get("source_id"))
-        granted = access.role(self.context, role_id, RoleAction.UPDATE_SOURCE_SYSTEM, project_id=self.project_id)
+        granted = access.role(
+            self.context, role_id, RoleAction.UPDATE_SOURCE_SYSTEM, project_id=self.context.project_id
+        )
         return Response(RoleShape.of(roles.rebind(granted, source or Source.own())))
 
 
@@ -135,7 +133,7 @@ class RoleMetadata(ManagementView):
     @extend_schema(responses={200: RoleMetadataShape})
     def get(self, _request: Request, role_id: str) -> Response:
         """Read the name, project and source of a role in any project. The caller must be allowed to see the role."""
-        granted = access.role_anywhere(self.context, role_id, RoleAction.READ_METADATA)
+        granted = access.role(self.context, role_id, RoleAction.READ_METADATA, project_id=None)
         return Response(RoleMetadataShape.of(granted.target))
 
 

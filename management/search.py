@@ -19,6 +19,10 @@ class SearchBody(Body):
     search = serializers.CharField(allow_blank=True, max_length=principal_search.MAX_SEARCH_LENGTH)
 
 
+class RoleSearchBody(SearchBody):
+    project_id = serializers.CharField(required=False, help_text="Send `x-project-id` instead.")
+
+
 class FoundUserShape(Shape):
     id = serializers.CharField()
     name = serializers.CharField()
@@ -52,12 +56,13 @@ class UserSearch(ManagementView):
 
 
 class RoleSearch(ManagementView):
-    @extend_schema(request=SearchBody, responses={200: FoundRolesShape})
+    @extend_schema(request=RoleSearchBody, responses={200: FoundRolesShape})
     def post(self, _request: Request) -> Response:
         """Find roles of the project by name, the ten best matches, or one role by its id."""
-        text = self.body(SearchBody).get("search")
-        granted = access.project(self.context, self.project_id, ProjectAction.SEARCH_ROLES)
-        return Response(FoundRolesShape.of({"roles": principal_search.roles(granted, text)}))
+        body = self.body(RoleSearchBody)
+        project_id = self.project_named(body.get("project_id"), member="project-id")
+        granted = access.project(self.context, project_id, ProjectAction.SEARCH_ROLES)
+        return Response(FoundRolesShape.of({"roles": principal_search.roles(granted, body.get("search"))}))
 
 
 routes = [

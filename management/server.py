@@ -1,6 +1,7 @@
 """Information about the server, and its first administrator: `GET /info`, `POST /bootstrap`."""
 
 from dataclasses import replace
+from typing import Final
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
@@ -17,6 +18,19 @@ from tenants.models import User
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import servers
 
+COMPATIBLE_WITH: Final = "0.13.1"
+"""The version of the management API that clients find here, if they know it by the number of that server."""
+
+
+class LicenseShape(Shape):
+    license_type = serializers.CharField()
+    valid = serializers.BooleanField()
+
+
+class ConsoleShape(Shape):
+    edition = serializers.CharField()
+    version = serializers.CharField()
+
 
 class InfoShape(Shape):
     server_id = serializers.UUIDField()
@@ -24,7 +38,13 @@ class InfoShape(Shape):
     default_project_id = serializers.CharField(required=False)
     authz_backend = serializers.CharField()
     version = serializers.CharField()
+    lakekeeper_version = serializers.CharField()
     queues = serializers.ListField(child=serializers.CharField())
+    license_status = LicenseShape()
+    console = ConsoleShape()
+    aws_system_identities_enabled = serializers.BooleanField()
+    azure_system_identities_enabled = serializers.BooleanField()
+    gcp_system_identities_enabled = serializers.BooleanField()
 
 
 class Info(ManagementView):
@@ -38,7 +58,11 @@ class Info(ManagementView):
             "default_project_id": DEFAULT_PROJECT_ID if config.current().server.enable_default_project else None,
             "authz_backend": config.current().authorization.backend,
             "version": __version__,
+            "lakekeeper_version": COMPATIBLE_WITH,
             "queues": sorted(QUEUES),
+            "license_status": {"license_type": "Apache-2.0", "valid": True},
+            "console": {"edition": "lakewarden-console", "version": __version__},
+            **dict.fromkeys((f"{cloud}_system_identities_enabled" for cloud in ("aws", "azure", "gcp")), False),
         }
         return Response(InfoShape.of(info))
 

@@ -17,10 +17,15 @@ class SearchTabularBody(Body):
     search = serializers.CharField(trim_whitespace=False, allow_blank=True)
 
 
+class TabularIdShape(Shape):
+    type = serializers.CharField(source="kind")
+    id = serializers.UUIDField()
+
+
 class FoundTabularShape(Shape):
     namespace_name = serializers.ListField(child=serializers.CharField(), source="tabular.namespace.path")
     tabular_name = serializers.CharField(source="tabular.name")
-    tabular_id = serializers.UUIDField(source="tabular.id")
+    tabular_id = TabularIdShape(source="tabular")
     tabular_type = serializers.CharField(source="tabular.kind")
     distance = serializers.FloatField()
 

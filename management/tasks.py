@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.urls import path
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,12 +30,27 @@ _ATTEMPTS = OpenApiParameter(
 _WITH_ID = ("namespace", *TABULAR_TYPES)
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": "The object that the task is about.",
+        "required": ["type"],
+        "properties": {
+            "type": {"type": "string", "enum": ["project", "warehouse", *_WITH_ID]},
+            **{f"{kind}-id": {"type": "string"} for kind in ("project", "warehouse", *_WITH_ID)},
+        },
+    }
+)
+class EntityField(serializers.DictField):
+    """The type of an object, its id, and the id of its warehouse."""
+
+
 class TaskShape(Shape):
     task_id = serializers.UUIDField()
     project_id = serializers.CharField()
     warehouse_id = serializers.UUIDField(required=False)
     queue_name = serializers.CharField()
-    entity = serializers.DictField(child=serializers.CharField())
+    entity = EntityField(child=serializers.CharField())
     entity_name = serializers.ListField(child=serializers.CharField(), required=False)
     status = serializers.ChoiceField(choices=[status.value for status in Status])
     scheduled_for = serializers.DateTimeField()
@@ -61,6 +76,7 @@ class AttemptShape(Shape):
 
 
 class TaskDetailsShape(TaskShape):
+    task_data = serializers.DictField()
     execution_details = serializers.DictField(required=False)
     message = serializers.CharField(required=False)
     attempts = AttemptShape(many=True)
@@ -188,7 +204,7 @@ def _details(view: ManagementView, scope: Scope, task_id: str) -> Response:
     task = details.task
     more = {"execution_details": task.details, "message": task.message}
     attempts = [_plain_attempt(attempt) for attempt in details.attempts]
-    return Response(TaskDetailsShape.of({**_plain(task), **more, "attempts": attempts}))
+    return Response(TaskDetailsShape.of({**_plain(task), **more, "task_data": details.data, "attempts": attempts}))
 
 
 def _control(view: ManagementView, scope: Scope, body: Body) -> Response:

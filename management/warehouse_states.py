@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from lakewarden.authz.actions import WarehouseAction
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
-from management.warehouses import WarehouseShape, delete_profile
+from management.warehouses import DeleteProfileField, WarehouseShape, delete_profile
 from tenants import access
 from tenants.models import Warehouse
 from tenants.models.format_policy import FormatVersionPolicy
@@ -23,7 +23,7 @@ class RenameWarehouseBody(Body):
 
 
 class DeleteProfileBody(Body):
-    delete_profile = serializers.DictField()
+    delete_profile = DeleteProfileField()
 
 
 class FormatVersionPolicyBody(Body):
@@ -41,6 +41,8 @@ class ManagedByBody(Body):
 
 
 class WarehouseProtectionShape(Shape):
+    also_in_snake_case = frozenset({"updated_at"})
+
     protected = serializers.BooleanField()
     protected_by = serializers.CharField(required=False)
     protected_at = serializers.DateTimeField(required=False)

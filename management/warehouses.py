@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.urls import path
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,6 +29,22 @@ PAGING = [
 ]
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": {"type": "string", "enum": ["hard", "soft"]}, "expiration-seconds": {"type": "integer"}},
+    }
+)
+class DeleteProfileField(serializers.DictField):
+    """`{"type": "hard"}` or `{"type": "soft", "expiration-seconds": …}`."""
+
+
+class CredentialTypeShape(Shape):
+    type = serializers.CharField()
+    credential_type = serializers.CharField()
+
+
 class WarehouseShape(Shape):
     id = serializers.UUIDField()
     warehouse_id = serializers.UUIDField(source="id")
@@ -37,8 +53,8 @@ class WarehouseShape(Shape):
     status = serializers.CharField()
     protected = serializers.BooleanField(source="is_protected")
     storage_profile = serializers.JSONField()
-    storage_credential_type = serializers.CharField(required=False, help_text="Local storage has no credential.")
-    delete_profile = serializers.JSONField()
+    storage_credential_type = CredentialTypeShape(required=False, help_text="Local storage has no credential.")
+    delete_profile = DeleteProfileField()
     allowed_format_versions = serializers.ListField(child=serializers.IntegerField())
     default_format_version = serializers.IntegerField(required=False)
     managed_by = serializers.CharField()
@@ -54,7 +70,7 @@ class WarehouseBody(Body):
     warehouse_name = serializers.CharField(trim_whitespace=False)
     storage_profile = serializers.DictField()
     storage_credential = serializers.DictField(required=False)
-    delete_profile = serializers.DictField(default=HARD)
+    delete_profile = DeleteProfileField(default=HARD)
     allowed_format_versions = serializers.ListField(child=serializers.IntegerField(), required=False)
     default_format_version = serializers.IntegerField(required=False)
     managed_by = serializers.CharField(required=False)
@@ -75,8 +91,7 @@ class WarehouseCreation(ManagementView):
     """The base of creation and its dry run."""
 
     def _project_of(self, body: WarehouseBody) -> str:
-        """The project of the request; the header has precedence over the older member `project-id`."""
-        return self.context.project_id or body.get("project_id") or self.project_id
+        return self.project_named(body.get("project_id"), member="project-id")
 
 
 class Warehouses(WarehouseCreation):
@@ -94,7 +109,7 @@ class Warehouses(WarehouseCreation):
 
         All are returned, unless a page is requested.
         """
-        project_id = self.context.project_id or self.call.query.get("projectId") or self.project_id
+        project_id = self.project_named(self.call.query.get("projectId"), member="projectId")
         page = Page.parse(self.call.query)
         granted = access.project(self.context, project_id, ProjectAction.LIST_WAREHOUSES)
         wanted = _statuses(request.query_params.getlist("warehouseStatus"))

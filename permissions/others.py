@@ -31,8 +31,6 @@ def _other(granted: Granted[object], identity: NamedPrincipal | None) -> Princip
     ensure_may_ask(granted.privileges, granted.ref.type)
     if identity.user:
         return access.principal_of(identity.user)
-    if len(granted.chain) == 1:
-        role = access.role_anywhere(context, identity.role, RoleAction.READ_METADATA)
-    else:
-        role = access.role(context, identity.role, RoleAction.READ_METADATA, project_id=granted.chain[1].id)
+    project_id = granted.chain[1].id if len(granted.chain) > 1 else None
+    role = access.role(context, identity.role, RoleAction.READ_METADATA, project_id=project_id)
     return access.principal_of(role.target.principal)

@@ -155,9 +155,8 @@ class Rights:
 
     def _find_role(self, role_id: str, project: Project | None) -> PrincipalId | NoSuchRole:
         try:
-            if project is None:
-                return access.role_anywhere(self._context, role_id, RoleAction.READ_METADATA).target.principal
-            role = access.role(self._context, role_id, RoleAction.READ_METADATA, project_id=project.id)
+            of_project = project.id if project else None
+            role = access.role(self._context, role_id, RoleAction.READ_METADATA, project_id=of_project)
         except NoSuchRole as missing:
             return missing
         return role.target.principal

@@ -46,6 +46,14 @@ def management_routes() -> str:
     return routes.page(openapi_document.document())
 
 
+def compatibility() -> str:
+    """The page that compares the management API with the one that it is a drop-in for."""
+    from management import openapi_document  # noqa: PLC0415 it needs Django's apps
+    from scripts import compatibility as clients  # noqa: PLC0415
+
+    return clients.page(openapi_document.document())
+
+
 def catalog_api() -> str:
     """The OpenAPI document of the catalog API. Raises IncompleteDocument that lists what the code does not say."""
     from catalog.api.openapi import document  # noqa: PLC0415 it needs Django's apps
@@ -69,6 +77,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "management-api.md": management_routes,
     "management-api.yaml": management_api,
     "catalog-api.yaml": catalog_api,
+    "compatibility.md": compatibility,
 }
 
 

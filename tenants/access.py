@@ -251,13 +251,16 @@ def shown_to(granted: Granted[object], everything: Action, project: Project) -> 
     return None if granted.allows(everything) else principals(granted.context, project)
 
 
-def role(context: RequestContext, role_id: str, action: RoleAction, *, project_id: str) -> Granted[Role]:
-    """The role with this id in the project. Raises NoSuchRole if it is missing, hidden or of another project."""
+def role(context: RequestContext, role_id: str, action: RoleAction, *, project_id: str | None) -> Granted[Role]:
+    """The role with this id in the project (None: in any).
+
+    Raises NoSuchRole if it is missing, hidden or of another project.
+    """
     missing = NoSuchRole(f"Role does not exist: {role_id}")
     found = _find_role(role_id)
     if found is None:
         raise missing
-    if found.project_id != project_id:
+    if project_id is not None and found.project_id != project_id:
         note_foreign(context, action.value, "role", role_id, project_id=found.project_id)
         raise missing
     return granted(context, found, chain=role_chain(found), action=action, hidden=missing, project=found.project)
@@ -278,12 +281,6 @@ def note_foreign_roles(context: RequestContext, principals: Iterable[PrincipalId
     found = Role.objects.filter(id__in=ids).exclude(project_id=project_id).first() if ids else None
     if found is not None:
         note_foreign(context, "name_as_principal", "role", str(found.id), project_id=found.project_id)
-
-
-def role_anywhere(context: RequestContext, role_id: str, action: RoleAction) -> Granted[Role]:
-    """Like `role`, in the role's own project, whatever project the request names."""
-    found = _find_role(role_id)
-    return role(context, role_id, action, project_id=found.project_id if found else "")
 
 
 def _find_role(identifier: str) -> Role | None:

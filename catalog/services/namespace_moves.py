@@ -11,6 +11,7 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import KEY_SEPARATOR, MAX_PATH_BYTES, path_key
 from catalog.services.namespaces import check_path, lock_tree
+from catalog.services.protection import ensure_unprotected
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.db_transaction import changing
@@ -33,12 +34,14 @@ def check_destination(namespace: Namespace, destination: Sequence[str]) -> None:
         )
 
 
-def move(granted: Granted[Namespace], destination: Sequence[str], parent: NewParent) -> Namespace:
+def move(
+    granted: Granted[Namespace], destination: Sequence[str], parent: NewParent, *, force: bool = False
+) -> Namespace:
     """Give the namespace the path `destination`, whose parent (or warehouse, for a top one) is granted.
 
     Moving it to its current path changes nothing. Raises InvalidArgument for an invalid destination or one that makes a
     path below too deep or too long, AlreadyExists when it is taken, NoSuchNamespace when the namespace or the new
-    parent was dropped meanwhile, Conflict when the namespace was moved meanwhile.
+    parent was dropped meanwhile, Conflict when the namespace was moved meanwhile, Protected without `force`.
     """
     known, context = granted.target, granted.context
     shown = ".".join(destination)
@@ -50,6 +53,8 @@ def move(granted: Granted[Namespace], destination: Sequence[str], parent: NewPar
             above = _parent_now(parent, destination)
             if (above.id if above else None, destination[-1]) == (namespace.parent_id, namespace.path[-1]):
                 return namespace
+            if not force:
+                ensure_unprotected(namespace)
             if Namespace.objects.filter(**_at(namespace, destination)).exclude(id=namespace.id).exists():
                 raise AlreadyExists(f"Cannot move {namespace} to {shown}. Namespace already exists")
             _check_room(namespace, destination)
@@ -58,6 +63,7 @@ def move(granted: Granted[Namespace], destination: Sequence[str], parent: NewPar
             after = namespace_chain(above) if above else warehouse_chain(known.warehouse)
             ledger.reparent(ref, before=before, after=after)
             old, namespace.path = namespace.path, _path(destination, above)
+            namespace.parent = above
             data = {"namespace": namespace.path, "before": old, "warehouse-id": str(known.warehouse_id), "moved": moved}
             record(Change("moveNamespace", "namespace", ref.id, known.warehouse.project_id, data), context)
     except IntegrityError as error:

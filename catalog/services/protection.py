@@ -1,7 +1,7 @@
 """Protection of namespaces and what they contain from deletion: set by the management API, checked by every drop.
 
 Stored in the row's `protection` as {"by", "at", "reason"}. Names, data and metadata of a protected object can be
-changed.
+changed; a protected namespace is only moved with `force`.
 """
 
 from dataclasses import dataclass

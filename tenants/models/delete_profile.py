@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from lakewarden.errors import BadRequest
 
-LEAST_EXPIRATION_S = 60
+LEAST_EXPIRATION_S = 1
 MOST_EXPIRATION_S = 10 * 366 * 24 * 3600
 
 
@@ -44,6 +44,6 @@ def _seconds(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and LEAST_EXPIRATION_S <= value <= MOST_EXPIRATION_S:
         return value
     raise BadRequest(
-        f"delete-profile: expiration-seconds is {str(value)[:80]!r}: a whole number from {LEAST_EXPIRATION_S} (one "
-        f"minute) to {MOST_EXPIRATION_S} (ten years) is expected"
+        f"delete-profile: expiration-seconds is {str(value)[:80]!r}: a whole number from {LEAST_EXPIRATION_S} to "
+        f"{MOST_EXPIRATION_S} (ten years) is expected"
     )

@@ -12,8 +12,8 @@ HELD: Final = "select '{}'::uuid[] from role where id = %s::text::uuid for key s
 HELD_OF_PROJECT: Final = (
     "select id from role where project_id = %s and id = any(%s::text[]::uuid[]) order by id for key share"
 )
-OWN_PROVIDER = "lakewarden"
-"""The provider id of roles that are not bound to a group of an identity provider."""
+OWN_PROVIDER = "lakekeeper"
+"""The provider id of roles that are not bound to a group of an identity provider, as clients of this API expect it."""
 
 
 class Role(models.Model):
@@ -39,6 +39,10 @@ class Role(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def ident(self) -> str:
+        return f"{self.provider_id}~{self.source_id}"
 
     @property
     def principal(self) -> PrincipalId:

@@ -37,11 +37,17 @@ class RoleMembershipDepthExceeded(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`id` is a user's `<provider>~<subject>` or a role's UUID; `name` is None if no such user or role exists now."""
+    """`id` is a user's `<provider>~<subject>` or a role's UUID; the rest is None if no such user or role exists now.
+
+    Only users have `email` and `user_type`, and only roles `ident`, which is `<provider>~<source>`.
+    """
 
     type: Literal["user", "role"]
     id: str
     name: str | None = None
+    email: str | None = None
+    user_type: str | None = None
+    ident: str | None = None
 
 
 def is_role(principal: PrincipalId) -> bool:
@@ -199,12 +205,23 @@ def role_id(principal: PrincipalId) -> UUID:
     return UUID(principal.removeprefix(ROLE_PREFIX))
 
 
+def reference(principal: PrincipalId) -> Member:
+    """The member without what describes it."""
+    return Member("role", str(role_id(principal))) if is_role(principal) else Member("user", str(principal))
+
+
 def _described(principals: Sequence[PrincipalId]) -> list[Member]:
-    """The members with their current names."""
-    found = [Member("role", str(role_id(each))) if is_role(each) else Member("user", str(each)) for each in principals]
-    names = dict(
-        User.objects.filter(id__in=[each.id for each in found if each.type == "user"]).values_list("id", "name")
-    )
-    roles = Role.objects.filter(id__in=[each.id for each in found if each.type == "role"]).values_list("id", "name")
-    names.update((str(identifier), name) for identifier, name in roles)
-    return [replace(each, name=names.get(each.id)) for each in found]
+    """The members as they are described now."""
+    found = [reference(each) for each in principals]
+    users = User.objects.in_bulk([each.id for each in found if each.type == "user"])
+    roles = {
+        str(identifier): role
+        for identifier, role in Role.objects.in_bulk([each.id for each in found if each.type == "role"]).items()
+    }
+    return [_with_names(each, users.get(each.id), roles.get(each.id)) for each in found]
+
+
+def _with_names(member: Member, user: User | None, role: Role | None) -> Member:
+    if user is not None:
+        return replace(member, name=user.name, email=user.email, user_type=user.user_type)
+    return member if role is None else replace(member, name=role.name, ident=role.ident)

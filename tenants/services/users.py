@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 MAX_EMAIL_LENGTH = 255
 _USER_ID = re.compile(r"(?!system~)[a-z0-9-]{1,64}~.{1,255}")
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _SEEN_CAPACITY = 100_000
 _seen: set[PrincipalId] = set()
 
@@ -146,9 +145,10 @@ def listed(
 def _check(name: str | None, email: str | None) -> None:
     if name is not None:
         check_name(name, what="user")
-    if email is not None and not (len(email) <= MAX_EMAIL_LENGTH and email.isprintable() and _EMAIL.fullmatch(email)):
+    # any text: it is only shown, and identity providers have names of accounts in it
+    if email is not None and not (len(email) <= MAX_EMAIL_LENGTH and email.isprintable()):
         raise InvalidArgument(
-            f"Invalid email {email[:80]!r}: '<name>@<host>' is expected, at most {MAX_EMAIL_LENGTH} characters"
+            f"Invalid email {email[:80]!r}: at most {MAX_EMAIL_LENGTH} printable characters are expected"
         )
 
 

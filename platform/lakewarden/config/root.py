@@ -17,7 +17,8 @@ from lakewarden.config.server import ServerConfig
 RESERVED_PROVIDERS = {
     "kubernetes": "service accounts",
     "system": "the server itself",
-    "lakewarden": "roles without a source system",
+    "lakekeeper": "roles without a source system",
+    "lakewarden": "roles without a source system, in earlier releases",
     "role": "roles as principals",
 }
 """Ids that an OpenID provider must not have, and what uses them: its users or roles could be mistaken for others."""

@@ -70,7 +70,10 @@ class AttemptInfo:
 
 @dataclass(frozen=True, slots=True)
 class TaskDetails:
+    """`data` is what the task was created with."""
+
     task: TaskInfo
+    data: dict[str, Any]
     attempts: list[AttemptInfo] = field(default_factory=list)
 
 
@@ -107,7 +110,8 @@ def get(scope: Scope, task_id: str, *, attempts: int) -> TaskDetails:
     rows = fetch(_ONE.format(condition=scope.condition), {**scope.parameters, "id": key})
     if not rows:
         raise missing
-    return TaskDetails(_info(rows[0]), [_attempt(row) for row in fetch(_ATTEMPTS, [key, attempts])])
+    *row, data = rows[0]
+    return TaskDetails(_info(row), data, [_attempt(row) for row in fetch(_ATTEMPTS, [key, attempts])])
 
 
 def in_other_projects(scope: Scope, task_ids: Sequence[str]) -> list[tuple[str, str]]:
@@ -172,7 +176,7 @@ _LIST = f"""
         and (%(behind)s::uuid is null or t.id < %(behind)s::uuid)
     order by t.id desc limit %(limit)s
 """  # noqa: S608 text of our own
-_ONE = f"select {_COLUMNS} {_FROM} where {{condition}} and t.id = %(id)s"
+_ONE = f"select {_COLUMNS}, t.arguments {_FROM} where {{condition}} and t.id = %(id)s"
 _ATTEMPTS = """
     select attempt, status, scheduled_for, started_at, ended_at - started_at, message, progress, details
     from task_attempt where task_id = %s order by attempt desc limit %s

@@ -24,7 +24,8 @@ PARTS = {
 class Case:
     """One request. `path` where it is not the route's own; `open`: the answer is not about anything of a project.
 
-    `in_own`: it is also asked in the second project, where it is about the first one still.
+    `in_own`: it is also asked in the second project, where it is about the first one still. `with_header`: it is also
+    asked with `x-project-id`, which must not contradict the project in the request.
     `owner` is the exact status that the first project's administrator gets for the same request (0: the route's own for
     success), None: they are not asked.
     """
@@ -34,6 +35,7 @@ class Case:
     path: str = ""
     open: bool = False
     in_own: bool = True
+    with_header: bool = True
     owner: int | None = 0
 
 
@@ -48,7 +50,7 @@ def success(route: str) -> int:
 _MADE = {f"POST /management/v1/{noun}" for noun in ("project", "role", "user", "warehouse")}
 _EMPTY = (
     *("/metrics", "/tables/rename", "/views/rename", "/generic-tables/rename", "/transactions/commit"),
-    *("/assignments", "/grants", "/task/control", "/config", "/members", "/undrop"),
+    *("/assignments", "/grants", "/task/control", "/config", "/undrop"),
 )
 OPEN = Case(open=True, owner=None)
 """About the server, or about the caller."""
@@ -276,10 +278,10 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/role": [
         Case(),
         Case(query="roleIds={role}"),
-        Case(query="projectId={project}"),
+        Case(query="projectId={project}", with_header=False),
         Case(query="pageSize=1"),
     ],
-    f"POST {_M}/role": [Case({"name": "fresh"}), Case({"name": "fresh", "project-id": "{project}"}, in_own=False)],
+    f"POST {_M}/role": [Case({"name": "fresh"}), Case({"name": "fresh", "project-id": "{project}"}, with_header=False)],
     f"POST {_M}/role/provision": [Case({"roles": [{"name": "provisioned", "members": [{"role": "{role}"}]}]})],
     f"GET {_M}/role/{{role_id}}": [Case()],
     f"POST {_M}/role/{{role_id}}": [Case({"name": "renamed"})],
@@ -298,14 +300,14 @@ _MANAGEMENT: dict[str, list[Case]] = {
     ],
     f"GET {_M}/role/{{role_id}}/member-of": [Case()],
     f"GET {_M}/role/{{role_id}}/member-of/transitive": [Case()],
-    f"GET {_M}/warehouse": [Case(), Case(query="projectId={project}")],
+    f"GET {_M}/warehouse": [Case(), Case(query="projectId={project}", with_header=False)],
     f"POST {_M}/warehouse": [
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
-        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, in_own=False),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, with_header=False),
     ],
     f"POST {_M}/warehouse-creation-validation": [
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
-        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, in_own=False),
+        Case({"warehouse-name": "fresh", "storage-profile": _PROFILE, "project-id": "{project}"}, with_header=False),
     ],
     f"GET {_W}": [Case()],
     f"DELETE {_W}": [Case(owner=409), Case(query="force=true", owner=409)],
@@ -340,7 +342,7 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_IN['namespace']}/protection": [Case()],
     f"POST {_IN['namespace']}/protection": [Case({"protected": True})],
     f"POST {_IN['namespace']}/move": [
-        Case({"destination": ["fresh"]}),
+        Case({"destination": ["fresh"], "force": True}),
         Case({"destination": ["{namespace}"]}, path=f"{_W}/namespace/{{inner_id}}/move", owner=409),
     ],
     f"GET {_IN['table']}/protection": [Case()],

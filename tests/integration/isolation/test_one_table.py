@@ -72,4 +72,4 @@ def test_the_table_itself_and_the_way_to_it_are_listed(world: World, reader: Asg
     assert reader.get(f"{base}/{values['namespace']}/views").json()["identifiers"] == []
     search = f"/management/v1/warehouse/{values['warehouse']}/search-tabular"
     found = reader.post(search, {"search": "shared"}).json()["tabulars"]
-    assert [each["tabular-id"] for each in found] == [values["table_id"]]
+    assert [each["tabular-id"]["id"] for each in found] == [values["table_id"]]

@@ -216,7 +216,8 @@ def test_a_role_of_another_project_is_missing(admin: AsgiClient, place: Place, k
     foreign = make_role("readers", "blue")
     told = [asked(admin, place, kind, f"?principalRole={identifier}") for identifier in (foreign.id, uuid4())]
     assert [answer.error() for answer in told] == [(404, "NoSuchRoleException")] * 2
-    assert admin.get(f"/management/v1/role/{foreign.id}/actions").error() == (404, "NoSuchRoleException")
+    named = {"x-project-id": DEFAULT_PROJECT_ID}
+    assert admin.get(f"/management/v1/role/{foreign.id}/actions", headers=named).error() == (404, "NoSuchRoleException")
 
 
 @pytest.mark.parametrize(

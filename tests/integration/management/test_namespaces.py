@@ -94,7 +94,7 @@ def test_a_protected_namespace_is_not_dropped_until_that_is_lifted(lake: Lake, a
     assert "protected from deletion by oidc~admin since" in answer.message()
     assert route(of("z"), "protection") in answer.message()
     lifted = admin.post(route(of("z"), "protection"), {"protected": False})
-    assert set(lifted.json()) == {"protected", "updated-at"}
+    assert set(lifted.json()) == {"protected", "updated-at", "updated_at"}
     assert admin.delete(lake.namespace("z")).status == 204
 
 
@@ -192,7 +192,8 @@ def test_a_namespace_moves_with_all_that_lies_below(
     namespace = of(*source)
     answer = move(admin, namespace, *destination)
     assert answer.status == 200
-    assert answer.json() == {"namespace-id": str(namespace.id), "namespace": list(destination)}
+    above = {"parent-namespace-id": str(of(*destination[:-1]).id)} if len(destination) > 1 else {}
+    assert answer.json() == {"namespace-id": str(namespace.id), "namespace": list(destination), **above}
     assert paths() == after
     assert_consistent()
 
@@ -279,12 +280,6 @@ def test_a_wrong_destination_is_refused(
     assert paths() == ["a", "a.b", "a.b.c", "z"]
 
 
-def test_force_is_not_pretended(lake: Lake, admin: AsgiClient) -> None:
-    target = route(of("a"), "move")
-    assert admin.post(target, {"destination": ["q"], "force": True}).status == 400
-    assert admin.post(target, {"destination": ["q"], "force": False}).status == 200
-
-
 def test_the_deepest_below_must_have_room(lake: Lake, admin: AsgiClient) -> None:
     deep = ["z"]
     while len(deep) < 14:
@@ -305,9 +300,11 @@ def test_the_longest_path_below_must_have_room(lake: Lake, admin: AsgiClient) ->
     assert move(admin, of("a"), "é" * 100).status == 200
 
 
-def test_a_protected_namespace_may_move(lake: Lake, admin: AsgiClient) -> None:
+def test_a_protected_namespace_moves_with_force_only(lake: Lake, admin: AsgiClient) -> None:
     protect(admin, of("a"))
-    assert move(admin, of("a"), "q").status == 200
+    assert move(admin, of("a"), "q").error() == (409, "ProtectedException")
+    assert move(admin, of("a"), "a").status == 200
+    assert admin.post(route(of("a"), "move"), {"destination": ["q"], "force": True}).status == 200
     assert admin.get(route(of("q"), "protection")).json()["protected"] is True
 
 

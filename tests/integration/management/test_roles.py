@@ -58,8 +58,8 @@ def test_a_new_role_is_of_our_own_provider_and_owned_by_its_maker(admin: AsgiCli
     assert told.pop("created-at")
     assert told == {
         "id": identifier,
-        "ident": f"lakewarden~{told['source-id']}",
-        "provider-id": "lakewarden",
+        "ident": f"lakekeeper~{told['source-id']}",
+        "provider-id": "lakekeeper",
         "source-id": told["source-id"],
         "name": "Analysts",
         "description": "they read",
@@ -72,13 +72,38 @@ def test_a_new_role_is_of_our_own_provider_and_owned_by_its_maker(admin: AsgiCli
     assert OutboxEvent.objects.filter(type="createRole", object_id=identifier).count() == 1
 
 
-def test_header_wins_over_the_body_s_project(admin: AsgiClient) -> None:
+def test_a_project_is_named_in_one_way_or_twice_the_same(admin: AsgiClient) -> None:
     for project in ("blue", "red"):
         admin.post("/management/v1/project", {"project-name": project, "project-id": project})
     body = {"name": "analysts", "project-id": "blue"}
     assert admin.post(ROLE, body).json()["project-id"] == "blue"
-    assert admin.post(ROLE, body, headers={"x-project-id": "red"}).json()["project-id"] == "red"
-    assert len(admin.get(f"{ROLE}?projectId=blue").json()["roles"]) == 1
+    same = admin.post(ROLE, body | {"name": "readers"}, headers={"x-project-id": "blue"})
+    assert same.json()["project-id"] == "blue"
+    assert len(admin.get(f"{ROLE}?projectId=blue").json()["roles"]) == 2
+    search = {"search": "analysts", "project-id": "blue"}
+    assert len(admin.post("/management/v1/search/role", search).json()["roles"]) == 1
+    other = {"x-project-id": "red"}
+    for answer in (
+        admin.post(ROLE, body, headers=other),
+        admin.get(f"{ROLE}?projectId=blue", headers=other),
+        admin.post("/management/v1/search/role", search, headers=other),
+    ):
+        assert (answer.status, "'blue'" in answer.message(), "'red'" in answer.message()) == (400, True, True)
+
+
+def test_a_role_of_another_project_is_found_unless_the_request_names_a_project(
+    admin: AsgiClient, client: AsgiClient
+) -> None:
+    blue = {"x-project-id": "blue"}
+    admin.post("/management/v1/project", {"project-name": "Blue", "project-id": "blue"})
+    made = admin.post(ROLE, {"name": "readers"}, headers=blue).json()
+    path, default = f"{ROLE}/{made['id']}", {"x-project-id": DEFAULT_PROJECT_ID}
+    for rest in ("", "/actions", "/members", "/member-of", "/metadata"):
+        assert admin.get(path + rest).status == 200
+        assert client.as_user("stranger").get(path + rest).error() == (404, "NoSuchRoleException")
+        if rest != "/metadata":
+            assert admin.get(path + rest, headers=default).error() == (404, "NoSuchRoleException")
+    assert admin.get(path).json() == made
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ def test_info_before_bootstrap_says_so_and_keeps_the_server_id(client: AsgiClien
 
 def test_info_tells_version_and_backend(admin: AsgiClient) -> None:
     told = admin.get("/management/v1/info").json()
-    assert set(told) == {"server-id", "bootstrapped", "default-project-id", "authz-backend", "version", "queues"}
+    assert told["license-status"] == {"license-type": "Apache-2.0", "valid": True}
+    assert told["lakekeeper-version"].split(".") > ["0", "12"]
+    assert [told[f"{cloud}-system-identities-enabled"] for cloud in ("aws", "azure", "gcp")] == [False] * 3
     assert (told["default-project-id"], told["authz-backend"]) == (NIL, "database")
     assert told["queues"] == ["soft_deletion", "tabular_purge", "task_log_cleanup"]
 

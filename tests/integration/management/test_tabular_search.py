@@ -60,7 +60,7 @@ def test_a_find_tells_all_that_is_needed_to_open_it(lake: Lake) -> None:
     assert found == {
         "namespace-name": ["sales"],
         "tabular-name": "recent_orders",
-        "tabular-id": str(view.id),
+        "tabular-id": {"type": "view", "id": str(view.id)},
         "tabular-type": "view",
         "distance": 0.0,
     }

@@ -88,9 +88,8 @@ def test_only_an_administrator_makes_somebody_else_known(stranger: AsgiClient) -
         ({"user-type": None}, "user-type: it is required"),
         ({"name": "x" * 256}, "256 characters"),
         ({"name": "a\tb"}, "control character"),
-        ({"email": "nobody"}, "<name>@<host>"),
-        ({"email": "a b@c"}, "<name>@<host>"),
-        ({"email": "a@" + "b" * 255}, "<name>@<host>"),
+        ({"email": "a\tb"}, "printable"),
+        ({"email": "a@" + "b" * 255}, "255"),
         ({"user-type": "robot"}, "user-type"),
         ({"password": "secret"}, "unknown member 'password'"),
     ],
@@ -289,7 +288,7 @@ def test_roles_of_a_user_direct_and_transitive(admin: AsgiClient, client: AsgiCl
     known(client, "alice")
     ids = {name: admin.post("/management/v1/role", {"name": name}).json()["id"] for name in ("inner", "outer")}
     for role, member in ((ids["inner"], {"user": "oidc~alice"}), (ids["outer"], {"role": ids["inner"]})):
-        assert admin.post(f"/management/v1/role/{role}/members", {"members": [member]}).status == 204
+        assert admin.post(f"/management/v1/role/{role}/members", {"members": [member]}).status == 200
     for caller in (admin, client.as_user("alice")):
         told = [caller.get(f"{path_of('alice')}/roles{rest}").json()["roles"] for rest in ("", "/transitive")]
         assert [[role["name"] for role in roles] for roles in told] == [["inner"], ["inner", "outer"]]

@@ -10,7 +10,7 @@ from tenants.models.delete_profile import LEAST_EXPIRATION_S, MOST_EXPIRATION_S,
     ("value", "seconds"),
     [
         ({"type": "hard"}, None),
-        ({"type": "soft", "expiration-seconds": LEAST_EXPIRATION_S}, 60),
+        ({"type": "soft", "expiration-seconds": LEAST_EXPIRATION_S}, 1),
         ({"type": "soft", "expiration-seconds": MOST_EXPIRATION_S}, MOST_EXPIRATION_S),
     ],
 )
@@ -27,7 +27,7 @@ def test_a_profile_is_written_as_it_is_read(value: dict[str, Any], seconds: int 
         ({"type": "soft"}, "is not known"),
         ({"type": ["soft"]}, "is not known"),
         ({"type": "hard", "expiration-seconds": 60}, "is not known"),
-        ({"type": "soft", "expiration-seconds": 59}, "expiration-seconds is '59'"),
+        ({"type": "soft", "expiration-seconds": 0}, "expiration-seconds is '0'"),
         ({"type": "soft", "expiration-seconds": MOST_EXPIRATION_S + 1}, "ten years"),
         ({"type": "soft", "expiration-seconds": 60.0}, "a whole number"),
         ({"type": "soft", "expiration-seconds": True}, "a whole number"),

@@ -1,0 +1,107 @@
+"""Why the management API differs, where it does, from the one that it is a drop-in for; for `scripts.compatibility`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Deliberate:
+    """A difference in behaviour, which no document shows. `switch` is how to get the other behaviour."""
+
+    ours: str
+    why: str
+    switch: str = "none"
+
+
+HEAD = """# Compatibility
+
+The management API is a drop-in for Lakekeeper's: programs that were written for it work without a change. This page
+compares the two OpenAPI documents, operation by operation. It is generated: `scripts/compatibility.py` keeps the
+operations, parameters, statuses and members of the other document, and no sentence of it.
+
+The other document has {total} operations:
+
+| state | operations |
+|---|---|
+{counts}
+
+*Same*: what a client of the other server sends is accepted, and every member that it reads is there. *Superset*: there
+are further parameters or members. *Different on purpose* and *absent* have their reason below.
+
+## Deliberate differences
+
+| here | why | switch |
+|---|---|---|
+{deliberate}
+
+## Operations
+
+| method | path | state | what differs |
+|---|---|---|---|
+{operations}
+"""
+
+DELIBERATE = (
+    Deliberate(
+        "The owner of a role decides who is in it, and does not hold its rights.",
+        "Whoever manages the members of a group need not see what the group sees. They can make themselves a member, "
+        "which the audit shows.",
+        "make the owner a member",
+    ),
+    Deliberate(
+        "An administrator of the server may rename and delete projects.",
+        "They can grant themselves the right at any time; this way the audit shows one change instead of three.",
+    ),
+    Deliberate(
+        "A namespace has at most 16 levels, not 5.",
+        "Catalogs that are moved here may have more than 5, and nothing becomes slow before 16.",
+    ),
+    Deliberate(
+        "Roles cannot hold privileges on the server.",
+        "A role belongs to a project, so whoever manages its members there would decide who administers the server.",
+        "grant the privilege to the users",
+    ),
+    Deliberate(
+        "There is a privilege `write` between `select` and `modify`; lists of assignments show it as a further type.",
+        "An engine that writes data need not be able to drop and alter tables.",
+        "grant `modify`",
+    ),
+    Deliberate(
+        "`…/actions` lists further actions, such as `force_drop` and `read_audit`.",
+        "They are rights that the other server does not tell apart. `/permissions/…/access` has none of them.",
+    ),
+    Deliberate(
+        "A plain drop with `recursive=true` in a warehouse with soft deletion deletes softly, too.",
+        "What is dropped together can be restored like what is dropped alone.",
+        "`force=true` deletes for good",
+    ),
+)
+
+_LOCAL = "this release stores on local file systems only, which have a base path and no credential"
+_ONE_EDITION = "there is one edition with one licence, which names nobody and does not expire"
+
+DIFFERENT = {
+    # what no client can tell
+    ("* /management/v1/warehouse/*/grants*", "parameter: header x-project-id"): "",
+    ("*", "answer: checks.error.stack"): "",
+    ("*", "request: checks.operation.*.action is object|string, not object"): "",
+    ("*", "request: operation.*.action is object|string, not string"): "",
+    ("POST */action/batch-check", "request: checks.operation.*.action.*"): "",  # accepted: `additionalProperties`
+    ("GET */info", "answer: lakekeeper-enterprise-*"): _ONE_EDITION,
+    ("GET */info", "answer: *commit-sha"): "the version tells the commit",
+    ("GET */info", "answer: license-status.*"): _ONE_EDITION,
+    ("*", "*storage-profile*"): _LOCAL,
+    ("*", "*storage-credential*"): _LOCAL,
+    ("POST */storage-credential", "status: 200"): _LOCAL,
+    ("*", "*queue-config.cleanup-period"): "finished tasks are removed each night",
+    ("*", "*queue-config.retention-period"): "`retention-days` is its name here, in whole days",
+    ("*/task/*", "answer: *warehouse-id may be missing"): "tasks of a project have none, and share the schema",
+    ("*", "*generic-table*"): "generic tables are not built yet",
+    ("*", "*tag-definition*"): "tags are not built yet",
+}
+"""By patterns of the operation and of the difference; an empty reason: no client can tell."""
+
+ABSENT = {
+    ("*generic-table*", "*"): "generic tables are not built yet",
+    ("*tag*", "*"): "tags are not built yet",
+}
+"""By patterns of the operation."""
