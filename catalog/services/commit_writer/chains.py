@@ -66,14 +66,17 @@ class Chain:
 
     base: Stored
     steps: list[Step] = field(default_factory=list)
+    changes: list[tuple[Step, NewMetadata, Stored]] = field(default_factory=list)
 
-    @property
-    def changes(self) -> list[tuple[Step, NewMetadata, Stored]]:
-        return [(step, step.new, step.outcome) for step in self.steps if step.new and isinstance(step.outcome, Stored)]
+    def append(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self.steps.append(step)
+            if step.new and isinstance(step.outcome, Stored):
+                self.changes.append((step, step.new, step.outcome))
 
     @property
     def tip(self) -> Stored:
-        return next((state for _, _, state in reversed(self.changes)), self.base)
+        return self.changes[-1][2] if self.changes else self.base
 
     def discard(self) -> None:
         """Remove its files, without waiting for it; only for chains that were certainly not committed."""
@@ -109,7 +112,7 @@ async def build(base: Stored, asked: Sequence[Asked]) -> Chain:
         results = await file_threads.store(warehouse, [(step.new.file, step.file) for step in changing if step.new])
         failed = {step: error for step, error in zip(changing, results, strict=True) if error is not None}
         valid = next((at for at, step in enumerate(steps) if step in failed), len(steps))
-        chain.steps += steps[:valid]
+        chain.append(steps[:valid])
         file_threads.discard(warehouse, [step.new.file for step in steps[valid:] if step.new and step not in failed])
         for step, error in failed.items():
             step.asked.tell(error)

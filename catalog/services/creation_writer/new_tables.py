@@ -53,6 +53,8 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder:
         return None  # `tables.create` raises the error
     warehouse, file = target.warehouse, stored.tabular.metadata_location
     (error,) = await file_threads.store(warehouse, [(file, content)])
+    if isinstance(error, file_threads.NotWritten):
+        raise error
     if error is not None:
         return None
     if await additions.add(TABULARS, _addition(namespace, stored)):

@@ -25,6 +25,13 @@ class StorageConfig(Section):
         description="Threads of a process that write the metadata files of commits; one warehouse can take only half "
         "of them, so that a storage that does not respond leaves the others theirs.",
     )
+    write_timeout_s: float = Field(
+        30,
+        ge=0.1,
+        le=600,
+        description="Seconds that a commit to a table or a new table waits for its metadata file to be written. Then "
+        "nothing is changed, the answer is 503, and the file is removed if the storage has written it after all.",
+    )
 
 
 class CatalogConfig(Section):

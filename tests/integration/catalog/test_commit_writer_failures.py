@@ -11,8 +11,10 @@ import pytest
 from catalog.models import Tabular
 from catalog.services import pointer
 from catalog.services.commit_writer import file_threads, swaps
+from catalog.services.commit_writer.file_threads import NotWritten
 from catalog.services.commit_writer.writer import commit
 from catalog.services.pointer import Stored
+from lakewarden import config
 from lakewarden.errors import CommitStateUnknown, Unavailable
 from lakewarden.events.change_recording import Change
 from lakewarden.storage.interface import StorageError
@@ -151,3 +153,37 @@ def test_a_storage_that_hangs_delays_only_its_own_tables(
             await waiting
 
     assert kinds(on_the_loop(both)) == [Stored]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file has two seconds."""
+    settings = config.current()
+    storage = settings.storage.model_copy(update={"write_timeout_s": 2.0})
+    monkeypatch.setattr(config, "current", lambda: settings.model_copy(update={"storage": storage}))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_storage_that_hangs_keeps_the_commits_of_its_table_waiting_for_a_limited_time(
+    lake: Lake, base: Path, committing: Committing, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They waited for ever, and so did all later commits to the table."""
+    write, released = LocalStorage.write_new, threading.Event()
+
+    def hanging(self: LocalStorage, location: str, content: bytes) -> None:
+        if b'"a"' in content and b'"b"' not in content:
+            released.wait(60)
+        write(self, location, content)
+
+    monkeypatch.setattr(LocalStorage, "write_new", hanging)
+    try:
+        first, second, third = (committing.to("orders", set_properties(**{name: "x"})) for name in "abc")
+        outcomes = together(first, second)
+        assert kinds(outcomes) == [NotWritten, Stored]
+        assert "storage.write_timeout_s" in str(outcomes[0])
+        assert kinds(together(third)) == [Stored]
+    finally:
+        released.set()
+    assert own_properties(lake, "orders") == {"b", "c"}
+    assert recorded() == ["updateTable"] * 2
+    eventually(lambda: metadata_files(base) == pointed_at(lake, "orders", "bills"))
