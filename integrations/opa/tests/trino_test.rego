@@ -11,6 +11,7 @@ environment := {
 	"LAKEWARDEN_CLIENT_SECRET": "secret",
 	"TRINO_CATALOGS": `{"lake": "demo"}`,
 	"TRINO_ADMINISTRATORS": `["root"]`,
+	"TRINO_NESTED_NAMESPACES": "true",
 }
 
 runtime := {"env": environment}
@@ -77,6 +78,15 @@ test_a_reader_does_not_write if {
 			with opa.runtime as runtime
 			with http.send as lakewarden
 	}
+}
+
+test_a_name_with_a_dot_is_refused_until_its_meaning_is_set if {
+	every changed in [{"TRINO_NESTED_NAMESPACES": "false"}, {"TRINO_NESTED_NAMESPACES": ""}] {
+		not trino.allow with input as asks("SelectFromColumns", table("orders"))
+			with opa.runtime as {"env": object.union(environment, changed)}
+			with http.send as lakewarden
+	}
+	needs._path("sales.eu") == ["sales.eu"] with opa.runtime as {"env": {"TRINO_NESTED_NAMESPACES": "false"}}
 }
 
 test_other_catalogs_are_refused if {

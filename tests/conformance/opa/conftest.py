@@ -47,6 +47,7 @@ def opa(server: DevServer) -> Iterator[OpaServer]:
         "LAKEWARDEN_SCOPE": "catalog",
         "TRINO_CATALOGS": json.dumps({"lake": info.warehouse.name}),
         "TRINO_ADMINISTRATORS": '["root"]',
+        "TRINO_NESTED_NAMESPACES": "true",
     }
     with opa_server.start(settings) as running:
         yield running

@@ -34,6 +34,9 @@ default user_prefix := "oidc~"
 
 user_prefix := environment.TRINO_USER_PREFIX
 
+# Trino's own setting of nested namespaces, "true" or "false"; without it, names with a dot are refused.
+nested_namespaces := environment.TRINO_NESTED_NAMESPACES
+
 # Users of Trino who may do what concerns no catalog, such as see the queries of others.
 default administrators := []
 

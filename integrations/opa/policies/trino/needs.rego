@@ -6,6 +6,7 @@
 package trino.needs
 
 import data.lakewarden.client
+import data.lakewarden.settings
 
 # What of a table's name is the name of one of its metadata tables.
 _metadata_tables := {
@@ -141,8 +142,19 @@ _container(schema) := {"namespace": {
 	count(path) > 1
 }
 
-# Trino writes nested namespaces as one name with dots.
-_path(name) := split(name, ".")
+# Whether Trino means `a.b` as two levels is its own setting (`iceberg.rest-catalog.nested-namespace-enabled`). Until the
+# same is said here, such names are refused: the rights on one of the two must not open the other.
+_path(name) := [name] if not contains(name, ".")
+
+_path(name) := split(name, ".") if {
+	contains(name, ".")
+	settings.nested_namespaces == "true"
+}
+
+_path(name) := [name] if {
+	contains(name, ".")
+	settings.nested_namespaces == "false"
+}
 
 _base_name(name) := substring(name, 0, at) if {
 	at := indexof(name, "$")
