@@ -109,6 +109,18 @@ def test_an_administrator_of_the_namespace_does_everything(by: By, grant: Grant,
     assert by(anna)("SHOW TABLES FROM {ns}") == [("people",)]
 
 
+def test_rights_reach_nested_namespaces(by: By, grant: Grant, anna: str, ben: str, catalog: RestCatalog) -> None:
+    namespace = by(anna).namespace
+    catalog.create_namespace((namespace, "inner"))
+    catalog.create_table((namespace, "inner", "t"), ROWS.schema).append(ROWS)
+    grant(anna, "select")
+    assert by(anna)('SELECT count(*) FROM lake."{namespace}.inner".t') == [(2,)]
+    assert (f"{namespace}.inner",) in by(anna)("SHOW SCHEMAS FROM lake")
+    grant(ben, "select", table="orders")
+    refused(by(ben), 'SELECT count(*) FROM lake."{namespace}.inner".t')
+    assert (f"{namespace}.inner",) not in by(ben)("SHOW SCHEMAS FROM lake")
+
+
 def test_thousands_of_tables_are_filtered(opa: OpaServer, grant: Grant, anna: str, namespace: str) -> None:
     grant(anna, "select", table="people")
     names = [f"t{number}" for number in range(1200)] + ["people", "orders"]
