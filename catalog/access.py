@@ -32,7 +32,7 @@ def namespace_chain(namespace: Namespace) -> list[ObjectRef]:
 
 def tabular_chain(tabular: Tabular) -> list[ObjectRef]:
     kind = type_of(tabular).object_type
-    return [*namespace_chain(tabular.namespace), ObjectRef(kind, str(tabular.id))]
+    return [*namespace_chain(tabular.namespace), ObjectRef(kind, str(tabular.id), str(tabular.uuid))]
 
 
 def granted(
@@ -157,7 +157,7 @@ def dropped_tabular_in(
     place = _ids(warehouse_id, tabular_id)
     rows = Tabular.everything.filter(deletion__isnull=False, kind=kind.kind)
     rows = rows.placed().select_related("deletion")
-    found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
+    found = rows.filter(warehouse_id=place[0], uuid=place[1]).first() if place else None
     if found is None:
         _note_foreign(context, Tabular.everything.filter(kind=kind.kind), place, kind.kind.value, action)
         raise missing
@@ -177,10 +177,12 @@ def may_see(context: RequestContext, tabular: Tabular) -> bool:
     return is_allowed(type_of(tabular).actions.INCLUDE_IN_LIST, held)
 
 
-def tabular_of_id(context: RequestContext, identifier: UUID) -> Granted[Tabular]:
-    """The table, view or generic table with this id, if the caller may read its metadata. Raises NoSuchTable."""
-    missing = NoSuchTable(f"Table does not exist: {identifier}")
-    found = Tabular.objects.placed().filter(id=identifier).first()
+def tabular_of_id(context: RequestContext, warehouse_id: str, tabular_id: str) -> Granted[Tabular]:
+    """The one with this id in a warehouse, if the caller may read its metadata. Raises NoSuchTable."""
+    missing = NoSuchTable(f"Table does not exist: {tabular_id}")
+    place = _ids(warehouse_id, tabular_id)
+    rows = Tabular.objects.placed()
+    found = rows.filter(warehouse_id=place[0], uuid=place[1]).first() if place else None
     if found is None:
         raise missing
     return granted(
@@ -221,7 +223,7 @@ def tabular_in(
     """
     missing, place = kind.not_there(tabular_id), _ids(warehouse_id, tabular_id)
     rows = Tabular.objects.placed().filter(kind=kind.kind)
-    found = rows.filter(warehouse_id=place[0], id=place[1]).first() if place else None
+    found = rows.filter(warehouse_id=place[0], uuid=place[1]).first() if place else None
     if found is None:
         _note_foreign(context, Tabular.objects.filter(kind=kind.kind), place, kind.kind.value, action)
         raise missing
@@ -245,11 +247,11 @@ def _note_foreign(
     """Note for the audit of another project that its object was named in a request about this warehouse."""
     if place is None:
         return
-    owners = dict(rows.filter(id=place[1]).values_list("id", "warehouse__project_id"))
+    named = {"id" if rows.model is Namespace else "uuid": place[1]}
     own = Warehouse.objects.filter(id=place[0]).values_list("project_id", flat=True).first()
-    for identifier, project_id in owners.items():
+    for project_id in rows.filter(**named).values_list("warehouse__project_id", flat=True):
         if project_id != own:
-            tenants_access.note_foreign(context, action.value, kind, str(identifier), project_id=project_id)
+            tenants_access.note_foreign(context, action.value, kind, str(place[1]), project_id=project_id)
 
 
 def _ids(warehouse_id: str, object_id: str) -> tuple[UUID, UUID] | None:

@@ -140,7 +140,7 @@ async def table(
     if found.kind != Tabular.Kind.TABLE:
         return None
     found.namespace = place.target
-    chain = (*place.chain, ObjectRef(ObjectType.TABLE, str(found.id)))
+    chain = (*place.chain, ObjectRef(ObjectType.TABLE, str(found.id), str(found.uuid)))
     return await _granted(context, found, place.project, chain, action)
 
 

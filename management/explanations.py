@@ -208,7 +208,7 @@ def _needs(needs: Needs) -> list[list[str]]:
 
 
 def _object(ref: ObjectRef) -> dict[str, str]:
-    return {"object_type": ref.type.value, "object_id": ref.id}
+    return {"object_type": ref.type.value, "object_id": ref.public_id}
 
 
 def _because(answer: NamedExplanation, reader: Reader, *, is_own: bool) -> list[dict[str, Any]]:
@@ -224,7 +224,7 @@ def _because(answer: NamedExplanation, reader: Reader, *, is_own: bool) -> list[
                 }
                 for role in reason.through
             ],
-            "then": [f"{step.privilege} on {step.ref.type} {step.ref.id}" for step in reason.then],
+            "then": [f"{step.privilege} on {step.ref.type} {step.ref.public_id}" for step in reason.then],
         }
         for reason in answer.explanation.because
     ]
@@ -236,7 +236,7 @@ def _grant(given: Given, reader: Reader, *, is_own: bool) -> dict[str, Any]:
         "privilege": given.privilege.value,
         "principal": plain_principal(given.principal),
         "object_type": given.ref.type.value,
-        "object_id": given.ref.id if may_read or is_own or reader.is_above(given.ref) else None,
+        "object_id": given.ref.public_id if may_read or is_own or reader.is_above(given.ref) else None,
         "granted_by": given.granted_by if may_read else None,
     }
 

@@ -185,7 +185,7 @@ class HeldGrants(ManagementView):
         action = ProjectAction.GET_METADATA if own else ProjectAction.READ_GRANTS
         granted = access.project(self.context, self.project_id, action)
         keyed = [
-            (entry, f"{entry.ref.type.value} {entry.ref.id} {entry.privilege}")
+            (entry, f"{entry.ref.type.value} {entry.ref.public_id} {entry.privilege}")
             for entry in grants.of(granted, _principal(asked))
         ]
         return Response(HeldGrantsShape.of(_paged(page, keyed)))
@@ -211,14 +211,14 @@ def _paged(page: Page, keyed: list[tuple[Given, str]]) -> dict[str, Any]:
 
 
 def _plain(entry: Given) -> dict[str, Any]:
-    kind = entry.ref.type
-    resource = {"type": kind.value} if kind is ObjectType.SERVER else {"type": kind.value, f"{kind}_id": entry.ref.id}
+    kind, identifier = entry.ref.type, entry.ref.public_id
+    resource = {"type": kind.value} if kind is ObjectType.SERVER else {"type": kind.value, f"{kind}_id": identifier}
     if kind in _IN_WAREHOUSE:
         resource["warehouse_id"] = entry.above[1]  # after the project
     return {
         "resource": resource,
         "resource_type": kind.value,
-        "resource_id": entry.ref.id,
+        "resource_id": identifier,
         "privilege": entry.privilege.value,
         "principal": plain_principal(entry.principal),
         "recognized": entry.privilege in GRANTABLE[kind],

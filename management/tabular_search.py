@@ -19,7 +19,7 @@ class SearchTabularBody(Body):
 
 class TabularIdShape(Shape):
     type = serializers.CharField(source="kind")
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(source="uuid")
 
 
 class FoundTabularShape(Shape):

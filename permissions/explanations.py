@@ -16,6 +16,7 @@ from lakewarden.authz.model import Privilege
 from lakewarden.context import ROLE_PREFIX, PrincipalId, RequestContext
 from lakewarden.errors import NotSupported
 from lakewarden.paging import Page
+from permissions import public_ids
 from tenants import access
 from tenants.models import Project, Role, User
 
@@ -148,26 +149,28 @@ def _project_of(chain: Sequence[ObjectRef]) -> str | None:
 
 def _facts(chain: Sequence[ObjectRef], action: Action, *, principals: Collection[PrincipalId] | None) -> Facts:
     """The grants on the chain that concern the principals; None: all principals."""
+    on_chain = {ref: ref for ref in chain}
     granted: dict[PrincipalId, list[Given]] = {}
     managed: set[ObjectRef] = set()
     for kind, identifier, principal, privilege, granted_by in explained.granted_on(chain, principals):
+        ref = on_chain[ObjectRef(ObjectType(kind), identifier)]
         if privilege == MANAGED_ACCESS:
-            managed.add(ObjectRef(ObjectType(kind), identifier))
+            managed.add(ref)
         else:
-            given = _given(kind, identifier, principal, privilege, granted_by)
+            given = _given(ref, principal, privilege, granted_by)
             granted.setdefault(given.principal, []).append(given)
     below: dict[PrincipalId, Given] = {}
     seen = shown(chain)
     if seen is not None and is_helped_from_below(action, chain):
         inside = explained.granted_inside(seen, principals, project_id=_project_of(chain))
-        below = {given.principal: given for given in (_given(*row) for row in inside)}
+        rows = [(ObjectRef(ObjectType(kind), identifier), row) for kind, identifier, *row in inside]
+        known = public_ids.known({ref for ref, _ in rows})
+        below = {given.principal: given for given in (_given(known[ref], *row) for ref, row in rows if ref in known)}
     return Facts(tuple(chain), granted, below, frozenset(managed))
 
 
-def _given(kind: str, identifier: str, principal: str, privilege: str, granted_by: str) -> Given:
-    return Given(
-        ObjectRef(ObjectType(kind), identifier), PrincipalId(principal), Privilege(privilege), PrincipalId(granted_by)
-    )
+def _given(ref: ObjectRef, principal: str, privilege: str, granted_by: str) -> Given:
+    return Given(ref, PrincipalId(principal), Privilege(privilege), PrincipalId(granted_by))
 
 
 def _roles_of(principals: Collection[PrincipalId]) -> RolesOf:

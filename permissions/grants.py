@@ -1,7 +1,7 @@
 """Reads and changes the grants on an object; each change invalidates the project's cached decisions immediately."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -19,6 +19,7 @@ from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFound
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import fetch
+from permissions import public_ids
 from tenants.models import Project, Server, project, role, warehouse
 from tenants.services import projects, user_removal
 
@@ -54,7 +55,7 @@ class GrantEntry:
 
 def on(granted: Granted[object]) -> list[Given]:
     """All direct grants on the object, sorted by principal and privilege."""
-    return ledger.given_on(granted.ref)
+    return [replace(each, ref=granted.ref) for each in ledger.given_on(granted.ref)]
 
 
 def grantable(kind: ObjectType, held: frozenset[Privilege]) -> dict[Privilege, bool]:
@@ -64,7 +65,9 @@ def grantable(kind: ObjectType, held: frozenset[Privilege]) -> dict[Privilege, b
 
 def of(granted: Granted[Project], principal: PrincipalId) -> list[Given]:
     """All direct grants to a principal in the project, sorted by object and privilege."""
-    return ledger.given_to(principal, project_id=granted.target.id)
+    held = ledger.given_to(principal, project_id=granted.target.id)
+    known = public_ids.known({each.ref for each in held})
+    return [replace(each, ref=known[each.ref]) for each in held if each.ref in known]
 
 
 def apply(
@@ -91,7 +94,7 @@ def apply(
         _hold_all(granted.chain, writes, deletes)
         if must_change:
             there = {GrantEntry(*pair) for pair in ledger.on(ref)}
-            ensure_changes(there, writes=writes, deletes=deletes, of=f"{ref.type.value} {ref.id}")
+            ensure_changes(there, writes=writes, deletes=deletes, of=f"{ref.type.value} {ref.public_id}")
         if writes:
             rows = Grant.objects.filter(object_type=ref.type.value, object_id=ref.id)
             within = f"{ref.type.value}:{ref.id}"
@@ -105,7 +108,7 @@ def apply(
             transaction.set_rollback(True)
             return
         data = {"writes": _plain(writes), "deletes": _plain(deletes)}
-        object_id = project_id if ref.type is ObjectType.PROJECT else ref.id
+        object_id = project_id if ref.type is ObjectType.PROJECT else ref.public_id
         record(Change("updateGrants", ref.type.value, str(object_id), project_id, data), context)
 
 
@@ -182,7 +185,7 @@ def _hold(chain: Sequence[ObjectRef]) -> None:
         return
     rows = fetch(_PLACES[ref.type], [ref.id])
     if not rows:
-        raise NotFound(f"{word_of(ref.type.value).capitalize()} does not exist: {ref.id}")
+        raise NotFound(f"{word_of(ref.type.value).capitalize()} does not exist: {ref.public_id}")
     namespaces = [each.id for each in chain[:-1] if each.type is ObjectType.NAMESPACE]
     if [str(identifier) for identifier in rows[0][0]] != namespaces:
         raise Conflict(f"The {ref.type.value} was moved while its grants were changed: try again")

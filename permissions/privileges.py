@@ -218,7 +218,10 @@ def _namespace_rows(asked: list[Asked]) -> Iterator[tuple[Asked, Namespace]]:
 
 def _tabulars(asked: list[Asked]) -> _Pairs:
     rows = Tabular.objects.all()
-    by_id = _of_ids(rows.placed(), (each.id for each in asked if not each.path))
+    ids = {(_uuid(each.warehouse), _uuid(each.id)) for each in asked if not each.path}
+    by_id: dict[tuple[UUID | None, UUID | None], Tabular] = {
+        (row.warehouse_id, row.uuid): row for row in rows.placed().with_ids(ids)
+    }
     above = dict(_namespace_rows([each for each in asked if each.path]))
     keys: dict[UUID, set[str]] = defaultdict(set)
     for each, namespace in above.items():
@@ -234,8 +237,8 @@ def _tabulars(asked: list[Asked]) -> _Pairs:
             if row is not None:
                 row.namespace = above[each]
         else:
-            row = by_id.get(_uuid(each.id)) if not each.path else None
-        if row is not None and row.kind == each.type.value and row.warehouse_id == _uuid(each.warehouse):
+            row = by_id.get((_uuid(each.warehouse), _uuid(each.id))) if not each.path else None
+        if row is not None and row.kind == each.type.value:
             yield each, Found(tabular_chain(row), row.namespace.warehouse.project)
 
 

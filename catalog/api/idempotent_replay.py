@@ -33,7 +33,7 @@ class CatalogMutation(RepeatableEndpoint):
 
 def granted_again(request: ApiRequest, earlier: Outcome) -> Granted[Tabular]:
     """The table or view that was changed; raises its own 404 when it is gone or no longer visible."""
-    return access.tabular_of_id(request.context, UUID(earlier.object_id))
+    return access.tabular_of_id(request.context, earlier.data["warehouse-id"], earlier.object_id)
 
 
 def stored_again(request: ApiRequest, earlier: Outcome, *, suffix: bytes) -> HttpResponse:

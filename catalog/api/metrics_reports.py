@@ -20,8 +20,8 @@ from lakewarden.paging import Page, next_token
 class MetricsReportsEndpoint(Endpoint):
     """Newest first; `pageSize` is 100 by default; `report-type` (scan-report, commit-report) filters.
 
-    `table` is the table's id or its `table-uuid`. Reports contain the filters of other users' scans, so only callers
-    who may read the data may read them.
+    `table` is the table's `table-uuid`. Reports contain the filters of other users' scans, so only callers who may read
+    the data may read them.
     """
 
     def get(self, request: ApiRequest, *, warehouse: str, table: str) -> HttpResponse:
@@ -29,7 +29,7 @@ class MetricsReportsEndpoint(Endpoint):
         if "pageSize" not in request.query:
             page = replace(page, size=metrics.DEFAULT_PAGE_SIZE)
         above = access.warehouse(request.context, warehouse, WarehouseAction.USE)
-        found = access.tabular_of_id(request.context, metrics.table_id(above, table)).target
+        found = access.tabular_of_id(request.context, str(above.target.id), table).target
         ref = TabularIdentifier(NamespaceIdentifier(warehouse, tuple(found.namespace.path)), found.name)
         granted = access.table(request.context, ref, TableAction.READ_DATA)
         reports, last = metrics.newest_first(granted, page, report_type=request.query.get("report-type"))

@@ -87,10 +87,13 @@ def check_format_version(version: int) -> None:
 
 
 def assign_uuid(draft: TableDraft, update: AssignUuid) -> None:
+    """A table's uuid is its id, so it never changes once it is created; saying it again changes nothing."""
     check_uuid(update.uuid)
-    if draft.text("table-uuid") != update.uuid:
+    if draft.is_new:
         draft.put("table-uuid", update.uuid)
         draft.changed = True
+    elif update.uuid.lower() != draft.text("table-uuid").lower():
+        raise InvalidArgument(f"Cannot reassign uuid: it is {draft.text('table-uuid')}")
 
 
 def upgrade_format_version(draft: TableDraft, update: UpgradeFormatVersion) -> None:

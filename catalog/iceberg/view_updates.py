@@ -26,7 +26,7 @@ class SetCurrentViewVersion(Wire):
 
 def assign_uuid(draft: ViewDraft, update: table_updates.AssignUuid) -> None:
     """A view's uuid never changes: only the same one may be assigned again."""
-    if update.uuid != draft.text("view-uuid"):
+    if update.uuid.lower() != draft.text("view-uuid").lower():
         raise InvalidArgument(f"Cannot reassign uuid: it is {draft.text('view-uuid')}")
 
 

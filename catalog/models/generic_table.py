@@ -9,9 +9,10 @@ from catalog.models.tabular import Tabular
 
 
 class GenericTableQuerySet(models.QuerySet["GenericTable"]):
-    def formats(self, identifiers: Collection[UUID]) -> dict[UUID, str]:
+    def formats(self, warehouse_id: UUID, identifiers: Collection[UUID]) -> dict[UUID, str]:
         """By the ids that callers know."""
-        return dict(self.filter(tabular__uuid__in=identifiers).values_list("tabular__uuid", "format"))
+        rows = self.filter(tabular__warehouse_id=warehouse_id, tabular__uuid__in=identifiers)
+        return dict(rows.values_list("tabular__uuid", "format"))
 
 
 class GenericTable(models.Model):

@@ -71,6 +71,12 @@ def stage(
     return bool(rows[0][1]) if rows[0][0] else None
 
 
+def staged_at(warehouse_id: UUID, location: str, *, namespace_id: UUID, by: PrincipalId) -> UUID | None:
+    """The uuid of the creation that `by` has staged there and that has not expired."""
+    rows = fetch(_STAGED_AT, [warehouse_id, location, namespace_id, by])
+    return rows[0][0] if rows else None
+
+
 def keep_earlier(warehouse_id: UUID, owner: UUID, namespace_id: UUID, *, before: str, now: str) -> None:
     """Keep the object's former location `before` reserved for it."""
     parameters = {"in": warehouse_id, "owner": owner, "namespace": namespace_id, "before": before, "now": now}
@@ -187,6 +193,11 @@ _STAGE = """
         returning 1
     )
     select (select count(*) from place) > 0, (select count(*) from staged) > 0
+"""
+_STAGED_AT = """
+    select owner_id from reserved_location
+    where warehouse_id = %s and location = %s and namespace_id = %s and reserved_by = %s
+        and kind = 'staged' and expires_at > now()
 """
 _EXPIRED = """
     select warehouse_id, location from reserved_location

@@ -3,7 +3,7 @@
 Tables and views also have a pointer to their current metadata file; a generic table has its own row of `GenericTable`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,7 +25,7 @@ LARGE = 2 * 1024 * 1024
 
 
 class ListedTabular(NamedTuple):
-    """A table, view or generic table in a list."""
+    """A table, view or generic table in a list; `id` is the one that callers know it by."""
 
     name: str
     id: UUID
@@ -47,6 +47,11 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         found = TABULAR.instance(rows[0][: len(TABULAR)])
         found.namespace = namespace_of(rows[0][len(TABULAR) :])
         return found
+
+    def with_ids(self, places: Collection[tuple[UUID | None, UUID | None]]) -> "TabularQuerySet":
+        """Those that callers know by these ids, each of a warehouse; some more of the same warehouses and ids."""
+        warehouses, ids = ({place[at] for place in places} - {None} for at in (0, 1))
+        return self.filter(warehouse_id__in=warehouses, uuid__in=ids)
 
     def listed(
         self, namespace_id: UUID, kind: str, *, after: str, limit: int, shown_to: Sequence[PrincipalId] | None
@@ -88,7 +93,7 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         """Compare and swap: store `after` in the row and its document if the row is still
         `before`; in a transaction.
         """
-        parameters = [after.uuid, after.location, after.metadata_location, before.id, before.version]
+        parameters = [after.location, after.metadata_location, before.id, before.version]
         stored = [document.content, document.crc, document.length]
         return bool(fetch(_MOVE, [*parameters, *stored]))
 
@@ -117,18 +122,22 @@ class LiveTabulars(TabularManager["Tabular"]):
 
 
 class Tabular(models.Model):
+    """A client may choose the `uuid`; the `id` is the catalog's own and never leaves it, so that nothing (rights,
+    protection, tasks, places) ever comes along with a uuid (ADR 0029).
+    """
+
     class Kind(models.TextChoices):
         TABLE = "table", "table"
         VIEW = "view", "view"
         GENERIC_TABLE = "generic-table", "generic table"
 
-    id = models.UUIDField(primary_key=True)
+    id = models.UUIDField(primary_key=True, help_text="The key that rights, places and documents hang on.")
     warehouse = models.ForeignKey(Warehouse, on_delete=models.PROTECT)
     namespace = models.ForeignKey(Namespace, on_delete=models.PROTECT)
     kind = models.TextField(choices=Kind.choices)
     name = models.TextField()
     name_key = models.TextField()
-    uuid = models.UUIDField(help_text="The UUID in the table's or view's own metadata.")
+    uuid = models.UUIDField(help_text="The id that callers know: of its metadata, for its whole life.")
     location = models.TextField()
     metadata_location = models.TextField(help_text="Empty for a generic table.")
     protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
@@ -151,6 +160,7 @@ class Tabular(models.Model):
                 name="tabular_name_unique",
             ),
             models.UniqueConstraint(fields=["warehouse", "location"], name="tabular_location_unique"),
+            models.UniqueConstraint(fields=["warehouse", "uuid"], name="tabular_uuid_unique"),
             models.CheckConstraint(
                 condition=models.Q(kind__in=["table", "view", "generic-table"]), name="tabular_kind_known"
             ),
@@ -163,7 +173,7 @@ class Tabular(models.Model):
         indexes = [
             models.Index(fields=["deletion", "id"], condition=models.Q(deletion__isnull=False), name="tabular_deleted"),
             models.Index(
-                fields=["warehouse", "-deleted_at", "-id"],
+                fields=["warehouse", "-deleted_at", "-uuid"],
                 condition=models.Q(deleted_at__isnull=False),
                 name="tabular_deleted_newest",
             ),
@@ -208,7 +218,7 @@ _FIND = f"""
     where n.warehouse_id = %s and n.path_key = %s and n.deleted_at is null and t.name_key = %s
 """  # noqa: S608 names of our own columns
 _LISTED = """
-    select name, id, protection is not null, name_key from tabular
+    select name, uuid, protection is not null, name_key from tabular
     where namespace_id = %(namespace)s and kind = %(kind)s and deleted_at is null and name_key > %(after)s {filter}
     order by name_key limit %(limit)s
 """
@@ -253,7 +263,7 @@ _REMOVE = """
 """
 _MOVE = """
     with moved as (
-        update tabular set version = version + 1, uuid = %s, location = %s, metadata_location = %s, updated_at = now()
+        update tabular set version = version + 1, location = %s, metadata_location = %s, updated_at = now()
         where id = %s and version = %s and deleted_at is null
         returning id, version
     )

@@ -53,9 +53,9 @@ def create(namespace: Granted[Namespace], request: CreateGenericTable) -> Loaded
     """
     target = namespace.target
     tabulars.check_free(target, request.name, _KIND)
-    identifier = new_id()
+    uuid = new_id()
     details = _details(request)
-    location = request.base_location or locations.default_location(target, identifier)
+    location = request.base_location or locations.default_location(target, uuid)
     claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
@@ -64,13 +64,13 @@ def create(namespace: Granted[Namespace], request: CreateGenericTable) -> Loaded
     )
     claim.check()
     tabular = Tabular(
-        id=identifier,
+        id=new_id(),
         warehouse=target.warehouse,
         namespace=target,
         kind=_KIND,
         name=request.name,
         name_key=match_key(request.name),
-        uuid=identifier,
+        uuid=uuid,
         location=claim.location,
     )
     _add(namespace, tabular, details, claim)
@@ -111,7 +111,7 @@ def load(granted: Granted[Tabular]) -> Loaded:
 def listed(granted: Granted[Namespace], page: Page) -> tuple[list[tuple[ListedTabular, str | None]], str | None]:
     """Those in a namespace, each with its format, as `tabulars.listed`."""
     found, last = tabulars.listed(granted, _KIND, page)
-    formats = GenericTable.objects.formats([each.id for each in found])
+    formats = GenericTable.objects.formats(granted.target.warehouse_id, [each.id for each in found])
     return [(each, formats.get(each.id)) for each in found], last
 
 

@@ -11,9 +11,9 @@ from tenants.models.warehouse import WITH_PROJECT
 # an inactive warehouse is not found: Django handles the request and returns the error
 _OF = f"join {WITH_PROJECT} on w.id = n.warehouse_id and w.status = 'active'"
 
-# (warehouse id, namespace's path key, name key) → id, kind, version, project, epoch
+# (warehouse id, namespace's path key, name key) → id, kind, version, project, epoch, uuid
 TABULARS = Coalescer(f"""
-    select k.i, t.id, t.kind, t.version, p.id, p.authz_epoch
+    select k.i, t.id, t.kind, t.version, p.id, p.authz_epoch, t.uuid
     from unnest(%s::uuid[], %s::text[], %s::text[]) with ordinality as k(warehouse, path, name, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null

@@ -14,9 +14,9 @@ _FOLDERS = ("data", "metadata")
 MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
 
 
-def default_location(namespace: Namespace, tabular_id: UUID) -> str:
+def default_location(namespace: Namespace, uuid: UUID) -> str:
     """Below the namespace's own location; never reused."""
-    return f"{namespace.properties['location']}/{tabular_id}"
+    return f"{namespace.properties['location']}/{uuid}"
 
 
 def inside(warehouse: Warehouse, location: str) -> str:

@@ -1,7 +1,6 @@
 """Keeps the scan and commit reports that engines send, finds them again, and forgets the old ones."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.db.models import Q
 from django.utils import timezone
@@ -10,11 +9,10 @@ from catalog.iceberg import wire
 from catalog.models import MetricsReport, Tabular
 from lakewarden import config
 from lakewarden.authz.interface import Granted
-from lakewarden.errors import BadRequest, NoSuchTable, PayloadTooLarge
+from lakewarden.errors import BadRequest, PayloadTooLarge
 from lakewarden.paging import Page
 from lakewarden.retention import forget
 from lakewarden.usage.budgets import spend
-from tenants.models import Warehouse
 
 DEFAULT_PAGE_SIZE = 100
 _TYPES = ("scan-report", "commit-report")
@@ -48,25 +46,6 @@ def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
         if not spend(_BUDGET, spender, amount=cost, limit=limit, period="day"):
             return
     MetricsReport.objects.create(tabular=granted.target, actor=actor, report_type=report_type, report=report)
-
-
-def table_id(warehouse: Granted[Warehouse], name: str) -> UUID:
-    """The id of the table that `name` means: its own id, or the `table-uuid` of its metadata.
-
-    They differ for registered tables. Raises NoSuchTable when there is none, BadRequest when several have the UUID.
-    """
-    missing = NoSuchTable(f"Table does not exist: {name}")
-    try:
-        asked = UUID(name)
-    except ValueError:
-        raise missing from None
-    tables = Tabular.objects.filter(warehouse=warehouse.target, kind=Tabular.Kind.TABLE)
-    found: list[UUID] = list(tables.filter(Q(id=asked) | Q(uuid=asked)).values_list("id", flat=True))
-    if not found:
-        raise missing
-    if len(found) > 1 and asked not in found:
-        raise BadRequest(f"{len(found)} tables have the table-uuid {name}: use a table's id in the catalog")
-    return asked if asked in found else found[0]
 
 
 def newest_first(

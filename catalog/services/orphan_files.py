@@ -45,7 +45,7 @@ class Orphan:
         """As a JSON object."""
         return {
             "warehouse-id": str(self.table.warehouse_id),
-            "table-id": str(self.table.id),
+            "table-id": str(self.table.uuid),
             "table": str(self.table),
             "location": self.location,
             "size": self.size,
@@ -118,7 +118,7 @@ def _in_table(store: Storage, table: Tabular, *, before: datetime, remove: bool)
         while batch := list(islice(found, _REMOVED_AT_ONCE)):
             yield from _removed(store, table, batch) if remove else batch
     except OutOfReach as error:
-        yield Skipped(f"table {table} ({table.id})", str(error))
+        yield Skipped(f"table {table} ({table.uuid})", str(error))
 
 
 def _listed(store: Storage, state: _State, folder: str, *, before: datetime) -> Iterator[Orphan]:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from uuid import UUID
 
 from catalog.documents import Document, inflated, metadata_of, pack, prefix_length, unpacked
 from catalog.models import Tabular, occupied_locations
@@ -170,7 +169,7 @@ def _move(granted: Granted[Tabular], tabular: Tabular, location: str) -> Claim |
         return None
     if not granted.allows(type_of(tabular).actions.DROP):
         reason = f"Not allowed: changing the location of the {tabular.kind} requires the privilege {Privilege.MODIFY}"
-        refused = Refused("set-location", tabular.kind, granted.ref.id, granted.chain[1].id, reason)
+        refused = Refused("set-location", tabular.kind, granted.ref.public_id, granted.chain[1].id, reason)
         granted.context.trail.refused = refused
         raise Forbidden(reason)
     claim = in_namespace(tabular.namespace, location, context=granted.context)
@@ -218,7 +217,7 @@ def moved(tabular: Tabular, new: NewMetadata) -> Tabular:
     """The row after one more commit."""
     after = Tabular.__new__(Tabular)  # `copy` would pickle it, which takes ten times as long
     after.__dict__.update(tabular.__dict__)
-    after.version, after.uuid = tabular.version + 1, UUID(new.uuid)
+    after.version = tabular.version + 1
     after.location, after.metadata_location = new.location, new.file
     return after
 
@@ -275,4 +274,4 @@ def change_of(event: str, tabular: Tabular, **data: object) -> Change:
         **_state(tabular),
         **data,
     }
-    return Change(event, tabular.kind, str(tabular.id), namespace.warehouse.project_id, plain)
+    return Change(event, tabular.kind, str(tabular.uuid), namespace.warehouse.project_id, plain)

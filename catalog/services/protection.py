@@ -7,6 +7,7 @@ changed; a protected namespace is only moved with `force`.
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
+from uuid import UUID
 
 from django.db.models import F
 from django.utils import timezone
@@ -57,7 +58,7 @@ def ensure_unprotected(target: Namespace | Tabular) -> None:
     found = type(target)._default_manager.filter(id=target.id).values_list("protection", flat=True).first()  # noqa: SLF001 Django's documented name
     if found is not None:
         kind = _kind(target)
-        route = f"/management/v1/warehouse/{target.warehouse_id}/{kind}/{target.id}/protection"
+        route = f"/management/v1/warehouse/{target.warehouse_id}/{kind}/{_id(target)}/protection"
         why = f" ({found['reason']})" if found.get("reason") else ""
         raise Protected(
             f"{word_of(kind).capitalize()} {target} is protected from deletion by {found['by']} "
@@ -118,6 +119,11 @@ def _event(target: Namespace | Tabular) -> str:
     return "Namespace" if isinstance(target, Namespace) else type_of(target).event
 
 
+def _id(target: Namespace | Tabular) -> UUID:
+    """The one that callers know."""
+    return target.uuid if isinstance(target, Tabular) else target.id
+
+
 def _gone(target: Namespace | Tabular) -> LakewardenError:
     return gone(target) if isinstance(target, Tabular) else NoSuchNamespace(f"Namespace does not exist: {target}")
 
@@ -127,4 +133,4 @@ def _change(target: Namespace | Tabular, data: dict[str, object]) -> Change:
     namespace = target if isinstance(target, Namespace) else target.namespace
     name = {} if isinstance(target, Namespace) else {"name": target.name}
     plain = {**name, "namespace": namespace.path, "warehouse-id": str(namespace.warehouse_id), **data}
-    return Change(f"set{_event(target)}Protection", kind, str(target.id), namespace.warehouse.project_id, plain)
+    return Change(f"set{_event(target)}Protection", kind, str(_id(target)), namespace.warehouse.project_id, plain)

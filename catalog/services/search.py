@@ -120,10 +120,11 @@ def _visible(granted: Granted[Warehouse], tabulars: Sequence[Tabular]) -> list[T
 
 def _of_id(warehouse: Warehouse, identifier: UUID) -> list[Tabular]:
     rows = Tabular.objects.placed().filter(warehouse=warehouse)
-    found = list(rows.filter(id=identifier))
-    if found or not Namespace.objects.filter(id=identifier, warehouse=warehouse).exists():
+    found = list(rows.filter(uuid=identifier))
+    if not Namespace.objects.filter(id=identifier, warehouse=warehouse).exists():
         return found
-    return list(rows.filter(namespace_id=identifier).order_by("name_key")[:NEAREST])
+    # a client may have chosen the namespace's id as a table's uuid
+    return [*found, *rows.filter(namespace_id=identifier).order_by("name_key")[:NEAREST]]
 
 
 def _rows(identifiers: Sequence[UUID]) -> dict[UUID, Tabular]:

@@ -28,6 +28,13 @@ def reserve(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
         _insert(namespace, claim, uuid)
 
 
+def uuid_at(namespace: Granted[Namespace], location: str) -> UUID | None:
+    """That of the creation which the caller has staged in the namespace, at this very place."""
+    return occupied_locations.staged_at(
+        namespace.target.warehouse_id, location, namespace_id=namespace.target.id, by=namespace.context.caller.id
+    )
+
+
 def end_expired() -> int:
     """Remove expired reservations, so that they no longer block others; returns how many.
 

@@ -55,8 +55,8 @@ def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> 
     warehouse or not empty, ValidationFailed for a format version that the warehouse does not allow, and whatever is
     wrong with the schema, spec or order.
     """
-    identifier, metadata, claim = _first_metadata(namespace, request, body)
-    return tabulars.insert(_creation(namespace, request.name, metadata, identifier=identifier, claim=claim))
+    _, metadata, claim = _first_metadata(namespace, request, body)
+    return tabulars.insert(_creation(namespace, request.name, metadata, claim=claim))
 
 
 def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> tuple[str, bytes]:
@@ -64,8 +64,8 @@ def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> t
 
     Raises as `create`, and Conflict when the caller has too many staged creations in the namespace.
     """
-    identifier, metadata, claim = _first_metadata(namespace, request, body)
-    staged_creations.reserve(namespace, claim, identifier)
+    uuid, metadata, claim = _first_metadata(namespace, request, body)
+    staged_creations.reserve(namespace, claim, uuid)
     locations.make_folders(namespace.target.warehouse, claim.location)
     return claim.location, metadata.encode()
 
@@ -75,17 +75,17 @@ def _first_metadata(
 ) -> tuple[UUID, engine.TableMetadata, Claim]:
     target = namespace.target
     tabulars.check_free(target, request.name, _TABLE)
-    identifier = new_id()
-    location = locations.default_location(target, identifier) if request.location is None else request.location
+    uuid = new_id()
+    location = locations.default_location(target, uuid) if request.location is None else request.location
     claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,
         generated=request.location is None,
     )
-    metadata = first_metadata(target, body, uuid=identifier, location=location)
+    metadata = first_metadata(target, body, uuid=uuid, location=location)
     data_paths.check(target.warehouse, claim.location, metadata.properties, before={})
-    return identifier, metadata, claim
+    return uuid, metadata, claim
 
 
 def first_metadata(namespace: Namespace, body: bytes, *, uuid: UUID, location: str) -> engine.TableMetadata:
@@ -112,25 +112,33 @@ def create_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTab
 def written_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTable) -> tabulars.Creation:
     """The first half of `create_by_commit`: writes the metadata file, which the caller must discard on failure."""
     commit_limits.check_commit(commit.requirements, commit.updates)
-    identifier = new_id()
     policy = namespace.target.warehouse.format_policy
-    metadata = engine.commit(
-        None,
-        commit.requirements,
-        commit.updates,
-        base_location=None,
-        now_ms=now_ms(),
-        new_uuid=str(identifier),
-        default_version=policy.for_new_tables,
-    )
+    uuid = new_id()
+    metadata = _built_by_commit(namespace.target, commit, uuid=uuid)
     policy.ensure_allowed(metadata.format_version)
     location = locations.inside(namespace.target.warehouse, metadata.location)
+    if metadata.uuid == str(uuid):  # the commit assigns none: it is that of the staged answer, if there was one
+        staged = staged_creations.uuid_at(namespace, location)
+        metadata = _built_by_commit(namespace.target, commit, uuid=staged) if staged else metadata
     data_paths.check(namespace.target.warehouse, location, metadata.properties, before={})
     claim = location_claims.in_namespace(namespace.target, location, context=namespace.context)
     claim.uuid = UUID(metadata.uuid)
     with _name_required(namespace, name):
         tabulars.check_free(namespace.target, name, _TABLE)
-        return tabulars.write(_creation(namespace, name, metadata, identifier=identifier, claim=claim))
+        tabulars.check_uuid_free(namespace, metadata.uuid, what=_TABLE)
+        return tabulars.write(_creation(namespace, name, metadata, claim=claim))
+
+
+def _built_by_commit(namespace: Namespace, commit: CommitTable, *, uuid: UUID) -> engine.TableMetadata:
+    return engine.commit(
+        None,
+        commit.requirements,
+        commit.updates,
+        base_location=None,
+        now_ms=now_ms(),
+        new_uuid=str(uuid),
+        default_version=namespace.warehouse.format_policy.for_new_tables,
+    )
 
 
 def add_by_commit(ready: tabulars.Creation) -> Stored:
@@ -148,7 +156,7 @@ def _name_required(namespace: Granted[Namespace], name: str) -> Iterator[None]:
 
 
 def _creation(
-    namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata, *, identifier: UUID, claim: Claim
+    namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata, *, claim: Claim
 ) -> tabulars.Creation:
     # the row has the normal form, however the client writes the location: overlaps are found by comparing texts
     new = dataclasses.replace(new_metadata(metadata), location=claim.location)
@@ -157,7 +165,6 @@ def _creation(
         name=name,
         kind=_TABLE,
         new=new,
-        identifier=identifier,
         event="createTable",
         claim=claim,
     )

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError
 from django.utils import timezone
 
-from catalog.access import namespace_chain, tabular_chain
+from catalog.access import may_see, namespace_chain, tabular_chain
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
@@ -36,6 +36,7 @@ from tenants.models import Warehouse
 from tenants.services import user_removal
 
 _ABOVE = {ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE}
+_UUID_UNIQUE = "tabular_uuid_unique"
 _LETS_GRANT = {Privilege.OWNERSHIP, Privilege.MANAGE_GRANTS}
 
 
@@ -77,6 +78,25 @@ def taken(namespace: Namespace, name: str, found: str, *, asked: str) -> Already
     return AlreadyExists(f"{word} with same name already exists: {full}")
 
 
+def check_uuid_free(
+    namespace: Granted[Namespace], uuid: str, *, what: Tabular.Kind, replacing: Tabular | None = None
+) -> None:
+    """Raises AlreadyExists when another table or view of the warehouse has the uuid, also one that can be restored.
+
+    It is named if the caller may see it.
+    """
+    target = namespace.target
+    rows = Tabular.everything.placed().filter(warehouse_id=target.warehouse_id, uuid=uuid)
+    found = (rows.exclude(id=replacing.id) if replacing else rows).first()
+    if found is None:
+        return
+    named = f"the {word_of(found.kind)} {found}" if may_see(namespace.context, found) else "another table or view"
+    dropped = "" if found.deleted_at is None else ", which was dropped and is not removed yet"
+    raise AlreadyExists(
+        f"The uuid {uuid} of the {what} belongs to {named} in this warehouse{dropped}: each needs a uuid of its own"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Creation:
     """A table or view whose location was checked and whose first metadata file is written; it has no row yet."""
@@ -85,7 +105,6 @@ class Creation:
     name: str
     kind: Tabular.Kind
     new: NewMetadata
-    identifier: UUID
     event: str
     claim: Claim
     replacing: Tabular | None = None
@@ -115,7 +134,7 @@ def add(creation: Creation) -> Stored:
     """Add row, document, owner, audit and event in one transaction, which also removes the row of `replacing`."""
     target, context, new = creation.namespace.target, creation.namespace.context, creation.new
     tabular = Tabular(
-        id=creation.identifier,
+        id=new_id(),
         warehouse=target.warehouse,
         namespace=target,
         kind=creation.kind,
@@ -132,7 +151,7 @@ def add(creation: Creation) -> Stored:
             if creation.replacing is not None and remove(creation.replacing)[0]:
                 # the outcome of the key is the new table, which a repeated request is answered with
                 once = dataclasses.replace(context, idempotency=None)
-                payload = {"purge": False, "replaced-by": str(tabular.id)}
+                payload = {"purge": False, "replaced-by": str(tabular.uuid)}
                 record_change(f"drop{type_of(creation.replacing).event}", creation.replacing, once, **payload)
             creation.claim.take(tabular.id)
             if creation.claim.brings_files:  # checked again: a removal may have ended since the file was read
@@ -146,6 +165,8 @@ def add(creation: Creation) -> Stored:
     except IntegrityError as error:
         if "foreign key" in str(error):
             raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
+        if _UUID_UNIQUE in str(error) and Tabular.objects.kind_of(target.id, match_key(creation.name)) is None:
+            check_uuid_free(creation.namespace, new.uuid, what=creation.kind, replacing=creation.replacing)
         raise taken(target, creation.name, creation.kind, asked=creation.kind) from error
     return Stored(tabular, document)
 
@@ -190,13 +211,13 @@ def register(
         raise ValidationFailed(f"The metadata file {file} is not inside its own {kind}'s location {new.location}")
     claim = claim_of(new.location)
     claim.check()
+    check_uuid_free(namespace, new.uuid, what=kind, replacing=replacing)
     return add(
         Creation(
             namespace=namespace,
             name=name,
             kind=kind,
             new=new,
-            identifier=new_id(),
             event=f"register{TABULAR_TYPES[kind].event}",
             claim=claim,
             replacing=replacing,
@@ -265,7 +286,7 @@ def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespa
         f"{word} but cannot where it is now: "
         f"moving it there requires the privilege {Privilege.MANAGE_GRANTS} on the {word}"
     )
-    granted.context.trail.refused = Refused("rename", kind, granted.ref.id, granted.chain[1].id, refused.message)
+    granted.context.trail.refused = Refused("rename", kind, granted.ref.public_id, granted.chain[1].id, refused.message)
     raise refused
 
 

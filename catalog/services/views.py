@@ -31,22 +31,21 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
     """Create a view from the whole request `body`; raises as `tables.create` does."""
     target = namespace.target
     tabulars.check_free(target, request.name, _VIEW)
-    identifier = new_id()
-    location = locations.default_location(target, identifier) if request.location is None else request.location
+    uuid = new_id()
+    location = locations.default_location(target, uuid) if request.location is None else request.location
     claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,
         generated=request.location is None,
     )
-    metadata = engine.create(body, uuid=str(identifier), location=location, now_ms=now_ms())
+    metadata = engine.create(body, uuid=str(uuid), location=location, now_ms=now_ms())
     return tabulars.insert(
         tabulars.Creation(
             namespace=namespace,
             name=request.name,
             kind=_VIEW,
             new=dataclasses.replace(_new(metadata), location=claim.location),
-            identifier=identifier,
             event="createView",
             claim=claim,
         )

@@ -54,7 +54,7 @@ def test_acting_as_a_role_does_not_bring_a_table_home(lake: Lake, mallory: Lake,
     own = Namespace.objects.select_related("warehouse__project").get(path=["own"])
     give(own, Privilege.CREATE, f"role:{role}")
     rename(mallory, AsgiClient({**mallory.client.headers, "x-assume-role": role}))
-    assert grant_to_third(mallory, table.id).status in {403, 404}
+    assert grant_to_third(mallory, table.uuid).status in {403, 404}
 
 
 def test_an_accomplice_is_not_brought_a_table(lake: Lake, mallory: Lake) -> None:
@@ -65,7 +65,7 @@ def test_an_accomplice_is_not_brought_a_table(lake: Lake, mallory: Lake) -> None
     give(table, Privilege.MODIFY, THIRD)
     third = lake.as_user("third")
     rename(third, third.client)
-    assert grant_to_third(mallory, table.id).status in {403, 404}
+    assert grant_to_third(mallory, table.uuid).status in {403, 404}
 
 
 @pytest.mark.parametrize("home", ["own", "sales"])
@@ -78,7 +78,7 @@ def test_unregistering_and_registering_wins_nothing(lake: Lake, mallory: Lake, h
     gone = mallory.client.post(mallory.table("orders", "unregister"))
     back = mallory.client.post(mallory.namespace(home, "register"), {"name": "orders", "metadata-location": location})
     table = Tabular.objects.get(name="orders")
-    assert grant_to_third(mallory, table.id).status in {403, 404}, (gone.status, back.status)
+    assert grant_to_third(mallory, table.uuid).status in {403, 404}, (gone.status, back.status)
 
 
 def test_dropping_with_its_files_kept_and_registering_at_home_wins_nothing(lake: Lake, mallory: Lake) -> None:
@@ -107,7 +107,7 @@ def test_a_table_that_comes_back_to_its_namespace_is_its_owners(lake: Lake, mall
     body = {"name": "orders", "metadata-location": location}
     assert mallory.client.post(mallory.namespace("sales", "register"), body).status == 200
     table = Tabular.objects.get(name="orders")
-    assert grant_to_third(mallory, table.id).status == 403
+    assert grant_to_third(mallory, table.uuid).status == 403
     assert owners_of(table) == {"oidc~engine"}
 
 

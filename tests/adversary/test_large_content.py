@@ -106,7 +106,7 @@ def _calls(lake: Lake, namespace: str) -> Iterator[tuple[str, str, Any]]:
     yield "POST", lake.namespace("sales", "properties"), {"updates": {"a": "b"}}
     yield "POST", lake.namespace("sales", "tables"), {"name": "t", "schema": {"type": "struct", "fields": []}}
     yield "POST", f"{management}/search-tabular", {"search": "table"}
-    table = str(Tabular.objects.filter(namespace_id=UUID(namespace)).values_list("id", flat=True)[0])
+    table = str(Tabular.objects.filter(namespace_id=UUID(namespace)).values_list("uuid", flat=True)[0])
     yield "GET", f"{management}/table/{table}/protection", None
     asked = [
         {"operation": {"namespace": {"warehouse-id": lake.warehouse_id, "namespace-id": namespace, "action": "delete"}}}

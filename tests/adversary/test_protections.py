@@ -30,7 +30,7 @@ def protected(lake: Lake, admin: AsgiClient) -> Tabular:
 
 
 def protection(lake: Lake, table: Tabular) -> str:
-    return f"{API}/warehouse/{lake.warehouse_id}/table/{table.id}/protection"
+    return f"{API}/warehouse/{lake.warehouse_id}/table/{table.uuid}/protection"
 
 
 def give(target: Namespace | Tabular, *privileges: Privilege) -> None:

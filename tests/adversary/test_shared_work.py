@@ -125,7 +125,7 @@ def test_a_name_that_is_being_taken_does_not_hold_up_the_creations_of_others(
             """
             insert into tabular (id, warehouse_id, namespace_id, kind, name, name_key, uuid, location,
                                  metadata_location, version, created_at, updated_at)
-            select gen_random_uuid(), warehouse_id, namespace_id, kind, 'taken', 'taken', uuid, location || 'x',
+            select gen_random_uuid(), warehouse_id, namespace_id, kind, 'taken', 'taken', gen_random_uuid(), location || 'x',
                    metadata_location, 1, now(), now() from tabular where namespace_id = %s limit 1
             """,
             [outside.id],

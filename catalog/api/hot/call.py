@@ -87,10 +87,15 @@ class HotCall(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An object, and the epoch that was read with it."""
+    """An object, and the epoch that was read with it; `known_as` is its id for callers, where that is another one."""
 
     object_id: str
     epoch: Epoch
+    known_as: UUID | None = None
+
+    @property
+    def public_id(self) -> str:
+        return str(self.known_as or self.object_id)
 
 
 def may(call: HotCall, found: Found) -> bool:
@@ -109,11 +114,11 @@ def counted(call: HotCall, found: Found, warehouse_id: UUID, answer: Answer) -> 
 
 def _note_allowed(call: HotCall, found: Found, answer: Answer) -> None:
     (actor, _, role), (action, object_type) = call.caller, call.read.words
-    key = (actor, role, action, object_type, found.object_id)
+    key = (actor, role, action, object_type, found.public_id)
     if not DECISIONS.again(key):
         held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch) or frozenset()
         privileges = deciding(call.read.noted or call.read.action, held)
-        allowed = Allowed(action, object_type, found.object_id, found.epoch.project_id, privileges)
+        allowed = Allowed(action, object_type, found.public_id, found.epoch.project_id, privileges)
         user_agent = (call.request.header("user-agent") or "")[:MAX_USER_AGENT]
         DECISIONS.add(key, Group(allowed, dict(answer[1])[b"x-request-id"].decode(), user_agent))
 

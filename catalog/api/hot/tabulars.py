@@ -30,8 +30,8 @@ async def _load(call: HotCall) -> Answer | None:
     row = await find(hot_queries.TABULARS, call.key)
     if row is None or row[1] != call.read.object_type:
         return None
-    identifier, _, version, project, number = row
-    found = Found(str(identifier), Epoch(project, number))
+    identifier, _, version, project, number, uuid = row
+    found = Found(str(identifier), Epoch(project, number), uuid)
     if not may(call, found):
         return None
     if call.request.method == "HEAD":

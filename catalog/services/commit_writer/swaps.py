@@ -77,7 +77,6 @@ def _pointers(chains: Sequence[Chain]) -> dict[str, object]:
                 "name_key": base.name_key,
                 "epoch": chain.steps[0].asked.epoch,
                 "version": tip.tabular.version,
-                "uuid": tip.tabular.uuid,
                 "file": tip.tabular.metadata_location,
                 "crc": tip.document.crc,
                 "length": tip.document.length,
@@ -95,7 +94,7 @@ _SWAP: Final = Statement(f"""
         -- a table twice would have either state, and both commits would pass for done: the later one has lost
         select distinct on (id) *, substr(%(contents)s::bytea, content_from, content_size) as content
         from jsonb_to_recordset(%(pointers)s::jsonb)
-            as p(g int, id uuid, base bigint, namespace_id uuid, name_key text, epoch bigint, version bigint, uuid uuid,
+            as p(g int, id uuid, base bigint, namespace_id uuid, name_key text, epoch bigint, version bigint,
                  file text, crc bigint, length bigint, content_from int, content_size int)
         order by id, g
     ),
@@ -110,7 +109,7 @@ _SWAP: Final = Statement(f"""
     ),
     moved as (
         update tabular t
-        set version = p.version, uuid = p.uuid, metadata_location = p.file, updated_at = now()
+        set version = p.version, metadata_location = p.file, updated_at = now()
         from pointers p join held using (g) where t.id = p.id
     ),
     stored as (

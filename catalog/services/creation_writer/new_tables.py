@@ -3,7 +3,6 @@
 import asyncio
 from functools import partial
 from typing import Final
-from uuid import UUID
 
 from catalog.documents import pack
 from catalog.models import Namespace, Tabular
@@ -65,22 +64,22 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder:
 
 def _first(namespace: Namespace, name: str, body: bytes, folder: str) -> tuple[Stored, bytes]:
     """The table as it will be, and the content of its metadata file."""
-    warehouse, identifier = namespace.warehouse, new_id()
-    location = f"{folder}/{identifier}"
+    warehouse, uuid = namespace.warehouse, new_id()
+    location = f"{folder}/{uuid}"
     place = locations.inside(warehouse, location)
-    metadata = first_metadata(namespace, body, uuid=identifier, location=location)
+    metadata = first_metadata(namespace, body, uuid=uuid, location=location)
     data_paths.check(warehouse, place, metadata.properties, before={})
     new = new_metadata(metadata)
     limits.check(new, None)
     file, content = metadata_files.prepare(warehouse, place, new.encoded, version=0, properties=new.properties)
     tabular = Tabular(
-        id=identifier,
+        id=new_id(),
         warehouse=warehouse,
         namespace=namespace,
         kind=Tabular.Kind.TABLE,
         name=name,
         name_key=match_key(name),
-        uuid=UUID(new.uuid),
+        uuid=uuid,
         location=place,
         metadata_location=file,
     )

@@ -247,7 +247,7 @@ _DROPPED = f"""
                jsonb_build_object('namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text) as data
         from below b join namespace n on n.id = b.id where n.id <> %(id)s::uuid
         union all
-        select 'drop' || {EVENT_OF_KIND}, t.kind, t.id::text, jsonb_build_object(
+        select 'drop' || {EVENT_OF_KIND}, t.kind, t.uuid::text, jsonb_build_object(
             'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text)
             || case t.kind when 'generic-table' then jsonb_build_object('location', t.location)
                else jsonb_build_object('metadata-location', t.metadata_location, 'version', t.version) end

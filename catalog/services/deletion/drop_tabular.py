@@ -44,7 +44,7 @@ def _set_aside(granted: Granted[Tabular], options: DropOptions) -> dict[str, obj
     tabular, namespace = granted.target, granted.target.namespace
     pointer.lock_row(tabular)  # the row before its document, in the same order as commits, so that both never deadlock
     ensure_unprotected(tabular)
-    dropped = Dropped(tabular.kind, tabular.id, (*namespace.path, tabular.name))
+    dropped = Dropped(tabular.kind, tabular.uuid, (*namespace.path, tabular.name))
     if not Tabular.objects.filter(id=tabular.id).exists():
         raise gone(tabular)
     by = granted.context.caller.id
@@ -60,7 +60,8 @@ def _request_purges(tabular: Tabular, places: Sequence[str], *, not_before: date
             warehouse.storage_profile,
             location,
             scope=Scope(warehouse.project_id, warehouse.id),
-            entity=Entity(tabular.kind, str(tabular.id), (*path, tabular.name)),
+            entity=Entity(tabular.kind, str(tabular.uuid), (*path, tabular.name)),
+            owner=str(tabular.id),
             not_before=not_before,
             within=locations.folder_that_stays(warehouse, tabular.namespace, location),
         )

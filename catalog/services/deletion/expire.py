@@ -123,7 +123,7 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
         Tabular.everything.filter(deletion=deletion)
         .select_related("namespace")
         .order_by("id")
-        .only("id", "kind", "name", "location", "namespace__path", "namespace__properties")[:BATCH]
+        .only("id", "uuid", "kind", "name", "location", "namespace__path", "namespace__properties")[:BATCH]
     )
     if not found:
         return 0
@@ -147,7 +147,8 @@ def _request_purge(tabular: Tabular, location: str, deletion: Deletion) -> None:
         warehouse.storage_profile,
         location,
         scope=Scope(warehouse.project_id, warehouse.id),
-        entity=Entity(tabular.kind, str(tabular.id), (*tabular.namespace.path, tabular.name)),
+        entity=Entity(tabular.kind, str(tabular.uuid), (*tabular.namespace.path, tabular.name)),
+        owner=str(tabular.id),
         not_before=deletion.purge_not_before,
         within=_folder_that_stays(tabular, location, deletion),
     )
@@ -200,7 +201,7 @@ _DEEPEST = """
     select id from namespace where deletion_id = %s order by cardinality(path) desc, id limit %s for update
 """
 _EXPIRED_TABULARS = f"""
-    select 'expire' || {EVENT_OF_KIND}, t.kind, t.id::text, jsonb_build_object(
+    select 'expire' || {EVENT_OF_KIND}, t.kind, t.uuid::text, jsonb_build_object(
         'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
         'purge', %(purge)s::boolean, 'deletion-id', %(deletion)s::text)
     from tabular t join namespace n on n.id = t.namespace_id where t.id = any(%(ids)s::uuid[]) order by t.id

@@ -84,17 +84,17 @@ _IN_NAMESPACES = """
      and g.privilege = any(%(on_namespaces)s::text[]))
 """
 _TABULARS = f"""
-    select t.id, t.name, n.path, t.kind, t.created_at, {_TIMES}, t.warehouse_id, d.deleted_by,
+    select t.uuid, t.name, n.path, t.kind, t.created_at, {_TIMES}, t.warehouse_id, d.deleted_by,
            case when d.object_type = 'namespace' then d.object_id end
     from tabular t join deletion d on d.id = t.deletion_id join namespace n on n.id = t.namespace_id
     where t.warehouse_id = %(warehouse)s and t.deleted_at is not null and not d.is_final
         and (%(namespace)s::uuid is null or t.namespace_id = %(namespace)s::uuid)
-        and (%(at)s::timestamptz is null or (t.deleted_at, t.id) < (%(at)s::timestamptz, %(id)s::uuid))
+        and (%(at)s::timestamptz is null or (t.deleted_at, t.uuid) < (%(at)s::timestamptz, %(id)s::uuid))
         and (%(everything)s or exists (
             select 1 from ({visible_objects.GRANTED}) g where (
                 (g.object_type = t.kind and g.object_id = t.id::text and g.privilege = any(%(on_tables)s::text[]))
                 or {_IN_NAMESPACES})))
-    order by t.deleted_at desc, t.id desc limit %(limit)s
+    order by t.deleted_at desc, t.uuid desc limit %(limit)s
 """  # noqa: S608 text of our own
 _NAMESPACES = f"""
     select n.id, n.path[cardinality(n.path)], n.path[:cardinality(n.path) - 1], 'namespace', n.created_at, {_TIMES},

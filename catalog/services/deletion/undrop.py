@@ -60,7 +60,7 @@ def bring_back(deletion: Deletion, context: RequestContext) -> None:
         namespace = Namespace.everything.get(id=locked.object_id)
         _restore_namespace(namespace, open_ones, context)
     else:
-        _restore_tabular(Tabular.everything.get(id=locked.object_id), open_ones, context)
+        _restore_tabular(Tabular.everything.get(deletion=locked), open_ones, context)
 
 
 def _lock(identifiers: Sequence[UUID | None]) -> dict[UUID | None, Deletion]:
@@ -129,7 +129,7 @@ def _restore_tabular(known: Tabular, open_ones: dict[UUID | None, Deletion], con
         "warehouse-id": str(tabular.warehouse_id),
         "deletion-id": str(deletion.id),
     }
-    record(Change(EVENT, tabular.kind, str(tabular.id), deletion.warehouse.project_id, data), context)
+    record(Change(EVENT, tabular.kind, str(tabular.uuid), deletion.warehouse.project_id, data), context)
     try:
         _restore_rest(deletion, context)
     except IntegrityError as error:
@@ -145,7 +145,8 @@ def _ensure_not_moved(known: Namespace, namespace: Namespace) -> None:
 
 def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
     """Make all rows of the deletion live, and remove it with its task; records events for all but the named object."""
-    parameters = {"deletion": deletion.id, "named": str(deletion.object_id), "event": EVENT}
+    named = {"type": deletion.object_type, "named": str(deletion.object_id)}
+    parameters = {"deletion": deletion.id, "event": EVENT, **named}
     record_rows(_REST, parameters, project_id=deletion.warehouse.project_id, context=context)
     execute(_LIVE_NAMESPACES, [deletion.id])
     execute(_LIVE_TABULARS, [deletion.id])
@@ -156,7 +157,7 @@ def _restore_rest(deletion: Deletion, context: RequestContext) -> None:
 
 def _not_there(tabular: Tabular) -> LakewardenError:
     kind = type_of(tabular)
-    return kind.missing(f"No dropped {kind.word} {tabular.id} can be restored")
+    return kind.missing(f"No dropped {kind.word} {tabular.uuid} can be restored")
 
 
 _LOCK = """
@@ -172,13 +173,13 @@ _LIVE_NAMESPACES = """
 _LIVE_TABULARS = "update tabular set deleted_at = null, deletion_id = null, updated_at = now() where deletion_id = %s"
 _REST = """
     select * from (
-        select %(event)s::text, 'namespace', n.id::text as object_id, jsonb_build_object(
+        select %(event)s::text, 'namespace' as object_type, n.id::text as object_id, jsonb_build_object(
             'namespace', to_jsonb(n.path), 'warehouse-id', n.warehouse_id::text, 'deletion-id', %(deletion)s::text)
         from namespace n where n.deletion_id = %(deletion)s::uuid
         union all
-        select %(event)s::text, t.kind, t.id::text, jsonb_build_object(
+        select %(event)s::text, t.kind, t.uuid::text, jsonb_build_object(
             'name', t.name, 'namespace', to_jsonb(n.path), 'warehouse-id', t.warehouse_id::text,
             'deletion-id', %(deletion)s::text)
         from tabular t join namespace n on n.id = t.namespace_id where t.deletion_id = %(deletion)s::uuid
-    ) rest where object_id <> %(named)s::text
+    ) rest where (object_type, object_id) <> (%(type)s::text, %(named)s::text)
 """

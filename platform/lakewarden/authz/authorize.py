@@ -51,7 +51,7 @@ def authorize(
     last, is_hidden = chain[-1], Privilege.SEE not in held
     # users are not in the chain, which ends at the server for them
     is_user = isinstance(action, UserAction)
-    about = ("user", str(getattr(target, "id", last.id))) if is_user else (last.type.value, last.id)
+    about = ("user", str(getattr(target, "id", last.id))) if is_user else (last.type.value, last.public_id)
     if is_allowed(action, held):
         noted = Allowed(action.value, *about, _project_of(chain), deciding(action, held))
         context.trail.allowed.append(noted)

@@ -1,7 +1,7 @@
 """The interface of authorizers, and `Granted`, which proves that an object was looked up *and* authorized."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from lakewarden.authz.actions import Action, ObjectType
@@ -14,10 +14,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """A reference to one object; a chain of them leads from the server down to the target."""
+    """A reference to one object; a chain of them leads from the server down to the target.
+
+    Rights hang on `id`. `known_as` is the object's id for callers, where that is another one: use `public_id` for
+    whatever a caller, an event or the audit gets to see.
+    """
 
     type: ObjectType
     id: str
+    known_as: str | None = field(default=None, compare=False)
+
+    @property
+    def public_id(self) -> str:
+        return self.known_as or self.id
 
 
 @dataclass(frozen=True, slots=True)

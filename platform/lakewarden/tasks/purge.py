@@ -34,7 +34,7 @@ MOST_SURVEYS, MOST_IDLE = 20, 2
 class Rule(Protocol):
     """Checks which files a purge may remove; the catalog implements it.
 
-    `owner` is the id of the dropped object whose files are removed; None: not known.
+    `owner` is the key of the dropped object whose files are removed; None: not known.
     """
 
     def ensure_own(self, location: str, owner: str | None) -> None:
@@ -66,17 +66,22 @@ def obey(rule: Rule) -> None:
 
 @app.task(queue=QUEUE, name="purge_location", retry=Retries())
 def purge_location(
-    profile: dict[str, Any], location: str, task_id: str | None = None, within: str | None = None
+    profile: dict[str, Any],
+    location: str,
+    task_id: str | None = None,
+    within: str | None = None,
+    owner: str | None = None,
 ) -> int:
     """Remove every file below `location`, and folders that are empty then; returns the number of files, all attempts
     together.
 
-    A missing file is not an error. Jobs that an older release queued have no `task_id` and no record.
+    A missing file is not an error. Jobs that an older release queued have no `owner`, which is their task's entity
+    then, or not even a `task_id` and a record.
     """
     with attempt(task_id) as run:
         store = backends.storage(parse_profile(profile))
-        owner, at_once = _about(task_id)
-        purge = _Purge(run, store, location, within or location.rpartition("/")[0], owner, at_once)
+        entity_id, at_once = _about(task_id)
+        purge = _Purge(run, store, location, within or location.rpartition("/")[0], owner or entity_id, at_once)
         purge.begin()
         purge.run_to_the_end()
     logger.info("purged %s: %s", location, run.message)
@@ -89,15 +94,16 @@ def request(
     *,
     scope: Scope,
     entity: Entity,
+    owner: str,
     not_before: datetime | None = None,
     within: str | None = None,
 ) -> UUID:
     """Queue a purge in the caller's transaction: it runs only if that commits. Returns the task's id.
 
-    It does not start before `not_before`. Folders above the location that are empty then are removed, too, if they lie
-    in `within` (None: they stay).
+    The place belongs to `owner`, the key of the dropped object. It does not start before `not_before`. Folders above
+    the location that are empty then are removed, too, if they lie in `within` (None: they stay).
     """
-    arguments = {"profile": profile, "location": location} | ({"within": within} if within else {})
+    arguments = {"profile": profile, "location": location, "owner": owner} | ({"within": within} if within else {})
     return scheduling.add(
         purge_location, arguments, scope=scope, entity=entity, lock=location, scheduled_for=not_before
     )
@@ -171,9 +177,9 @@ class _Purge:
 
 
 def _about(task_id: str | None) -> tuple[str | None, int]:
-    """The id of the object whose files are removed, and how many files to remove at the same time."""
+    """The id of the task's entity, and how many files to remove at the same time."""
     rows = fetch("select entity_id, project_id, warehouse_id from task where id = %s", [task_id])
     if not rows:
         return None, QUEUES[QUEUE].settings[AT_ONCE].default
-    owner, *scope = rows[0]
-    return owner, queue_settings.value(Scope(*scope), QUEUE, AT_ONCE)
+    entity_id, *scope = rows[0]
+    return entity_id, queue_settings.value(Scope(*scope), QUEUE, AT_ONCE)

@@ -68,6 +68,6 @@ def files(base: Path) -> set[Path]:
 TAKES_ORDERS = """
     insert into tabular (id, warehouse_id, namespace_id, kind, name, name_key, uuid, location, metadata_location,
                          version, created_at, updated_at)
-    select gen_random_uuid(), warehouse_id, namespace_id, kind, 'orders', 'orders', uuid, location || 'x',
+    select gen_random_uuid(), warehouse_id, namespace_id, kind, 'orders', 'orders', gen_random_uuid(), location || 'x',
            metadata_location, 1, now(), now() from tabular limit 1
 """

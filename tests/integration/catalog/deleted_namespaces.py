@@ -35,7 +35,7 @@ def drop(lake: Lake, path: Any = "sales", **query: str) -> Answer:
 
 
 def undrop(lake: Lake, *targets: Namespace | Tabular) -> Answer:
-    told = [{"type": getattr(each, "kind", "namespace"), "id": str(each.id)} for each in targets]
+    told = [{"type": getattr(each, "kind", "namespace"), "id": str(getattr(each, "uuid", each.id))} for each in targets]
     return lake.client.post(route(lake, "deleted-tabulars/undrop"), {"targets": told})
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.integration.catalog.lake import Lake
+from tests.integration.catalog.lake import Lake, Names
 from tests.servers.asgi_client import Answer
 
 
-def register(lake: Lake, name: str, location: str, **more: Any) -> Answer:
-    return lake.client.post(lake.namespace("sales", "register"), {"name": name, "metadata-location": location, **more})
+def register(lake: Lake, name: str, location: str, *, within: Names = "sales", **more: Any) -> Answer:
+    return lake.client.post(lake.namespace(within, "register"), {"name": name, "metadata-location": location, **more})

@@ -10,8 +10,12 @@ CREATE = {"type": "assert-create"}
 
 def commit_staged(lake: Lake, name: str, staged: Any, **options: Any) -> Answer:
     """What a client sends to finish a creation that it staged."""
+    return lake.commit(name, *creation_updates(staged), requirements=[CREATE], **options)
+
+
+def creation_updates(staged: Any) -> list[dict[str, Any]]:
     metadata = staged["metadata"]
-    updates = [
+    return [
         {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
         {"action": "upgrade-format-version", "format-version": metadata["format-version"]},
         {"action": "add-schema", "schema": metadata["schemas"][0], "last-column-id": metadata["last-column-id"]},
@@ -23,4 +27,3 @@ def commit_staged(lake: Lake, name: str, staged: Any, **options: Any) -> Answer:
         {"action": "set-location", "location": metadata["location"]},
         set_properties(**metadata["properties"]),
     ]
-    return lake.commit(name, *updates, requirements=[CREATE], **options)

@@ -31,7 +31,7 @@ def test_a_key_that_was_used_excludes_only_its_own_commit(
     assert own_properties(lake, "orders") == {"a", "c"}
     assert recorded() == ["updateTable"] * 4
     kept = IdempotencyRecord.objects.get(key=fresh)
-    assert (kept.principal_id, kept.object_id) == ("oidc~engine", str(Tabular.objects.get(name="orders").id))
+    assert (kept.principal_id, kept.object_id) == ("oidc~engine", str(Tabular.objects.get(name="orders").uuid))
     assert kept.data == OutboxEvent.objects.get(data__version=3, data__name="orders").data
     eventually(lambda: metadata_files(base) == pointed_at(lake, "orders", "bills"))
 

@@ -123,7 +123,7 @@ def test_a_key_that_was_used_excludes_only_its_own_creation(into: Into, top: Top
     assert [each is not None for each in made] == [False, True, True]
     assert create_together(namespace(top(again), "again")) == [None]
     assert IdempotencyRecord.objects.count() == 2
-    assert IdempotencyRecord.objects.get(key=fresh.key).object_id == str(Tabular.objects.get(name="customers").id)
+    assert IdempotencyRecord.objects.get(key=fresh.key).object_id == str(Tabular.objects.get(name="customers").uuid)
 
 
 def test_a_key_twice_at_once_creates_one_object(into: Into, base: Path) -> None:

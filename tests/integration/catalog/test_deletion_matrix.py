@@ -76,7 +76,7 @@ def arrange(lake: Lake, row: Row) -> None:
     profile = {"type": "soft", "expiration-seconds": 3600} if row.soft else {"type": "hard"}
     assert lake.client.post(f"{place}/delete-profile", {"delete-profile": profile}).status == 200
     if row.protected:
-        table = Tabular.objects.get().id
+        table = Tabular.objects.get().uuid
         assert lake.client.post(f"{place}/table/{table}/protection", {"protected": True}).status == 200
 
 

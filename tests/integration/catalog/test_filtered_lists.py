@@ -21,7 +21,7 @@ def alice(client: AsgiClient, lake: Lake, admin: AsgiClient) -> AsgiClient:
     assert admin.post(f"{catalog}/sales%1Feurope/tables", {"name": "deep", "schema": schema}).status == 200
     for table in Tabular.objects.filter(name__in=["t3", "t7", "deep"]):
         entry = {"privilege": "select", "principal": {"user": "oidc~alice"}}
-        path = f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.id}/grants"
+        path = f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.uuid}/grants"
         assert admin.post(path, {"writes": [entry]}).status == 204
     return alice
 
@@ -67,7 +67,7 @@ def test_rights_of_roles_count_and_a_right_to_pass_on_shows_no_table(
         ("t6", {"user": "oidc~alice"}, "pass_grants"),
     ):
         table = Tabular.objects.get(name=name)
-        path = f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.id}/grants"
+        path = f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.uuid}/grants"
         assert admin.post(path, {"writes": [{"privilege": privilege, "principal": principal}]}).status == 204
     tables = f"/catalog/v1/{lake.warehouse_id}/namespaces/sales/tables"
     assert listed(alice.get(tables).json()) == ["t3", "t5", "t7"]
@@ -80,5 +80,5 @@ def test_a_revoked_table_is_gone_from_the_very_next_list(alice: AsgiClient, admi
     assert listed(alice.get(tables).json()) == ["t3", "t7"]
     table = Tabular.objects.get(name="t3")
     entry = {"privilege": "select", "principal": {"user": "oidc~alice"}}
-    admin.post(f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.id}/grants", {"deletes": [entry]})
+    admin.post(f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.uuid}/grants", {"deletes": [entry]})
     assert listed(alice.get(tables).json()) == ["t7"]

@@ -34,8 +34,8 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
         commits = row.version - 1
         assert document.version == row.version
         assert commits in {0, 6}
-        assert AuditEntry.objects.filter(action="updateTable", object_id=row.id).count() == commits
-        assert OutboxEvent.objects.filter(type="updateTable", object_id=row.id).count() == commits
+        assert AuditEntry.objects.filter(action="updateTable", object_id=row.uuid).count() == commits
+        assert OutboxEvent.objects.filter(type="updateTable", object_id=row.uuid).count() == commits
         state = lake.load(name)
         assert {key for key in state["metadata"]["properties"] if key.startswith("k")} == {
             f"k{number}" for number in range(commits)

@@ -194,7 +194,7 @@ def test_protected_children_are_named(lake: Lake, set_profile: SetProfile, secon
     for number in range(22):
         lake.create_table(f"t{number:02}", within=("sales", "eu"))
     for each in Tabular.objects.filter(name__startswith="t"):
-        lake.client.post(route(lake, f"table/{each.id}/protection"), {"protected": True})
+        lake.client.post(route(lake, f"table/{each.uuid}/protection"), {"protected": True})
     refused = drop(lake)
     assert refused.error() == (409, "ProtectedException")
     assert "table sales.eu.t00, table sales.eu.t01" in refused.message()

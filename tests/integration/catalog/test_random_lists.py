@@ -100,7 +100,7 @@ def _check(principals: list[PrincipalId], warehouses: list[Warehouse], spaces: l
     for space in spaces:
         mine = Tabular.objects.filter(namespace=space).order_by("name_key")
         found = Tabular.objects.listed(space.id, "table", after="", limit=1000, shown_to=principals)
-        assert [each.id for each, _ in found] == [row.id for row in mine if _describes(principals, row)]
+        assert [each.id for each, _ in found] == [row.uuid for row in mine if _describes(principals, row)]
         shown += len(found)
     seen = Warehouse.objects.all().shown_to(principals, project_id=DEFAULT_PROJECT_ID)
     assert {each.id for each in seen} == {each.id for each in warehouses if _has_any(principals, each.id)}

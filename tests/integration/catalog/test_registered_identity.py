@@ -59,7 +59,7 @@ def test_a_repeated_register_is_answered_as_the_first(
 def test_a_repeated_overwrite_is_answered_with_the_new_table(lake: Lake, recorded: Recorded) -> None:
     file = lake.create_table("again", properties={"old": "1"}).json()["metadata-location"]
     lake.commit("again", set_properties(new="2"))
-    replaced = str(Tabular.objects.get().id)
+    replaced = str(Tabular.objects.get().uuid)
     before = recorded()
     key = {"idempotency-key": str(uuid.uuid4())}
 
@@ -69,7 +69,7 @@ def test_a_repeated_overwrite_is_answered_with_the_new_table(lake: Lake, recorde
     assert recorded() == [*before, "dropTable", "registerTable"]
     assert lake.client.get(lake.namespace("sales", "tables")).json()["identifiers"][0]["name"] == "Again"
     dropped, registered = OutboxEvent.objects.order_by("-sequence")[:2][::-1]
-    now = str(Tabular.objects.get().id)
+    now = str(Tabular.objects.get().uuid)
     assert (dropped.object_id, dropped.data["replaced-by"], registered.object_id) == (replaced, now, now)
 
 

@@ -165,10 +165,3 @@ def test_commit_to_what_is_no_table(lake: Lake, name: str) -> None:
 
 def test_commit_in_a_missing_namespace(lake: Lake) -> None:
     assert lake.commit("orders", set_properties(a="b"), within="nowhere").error() == (404, "NoSuchTableException")
-
-
-def test_the_row_follows_the_uuid_of_the_metadata(lake: Lake) -> None:
-    lake.create_table("orders")
-    told = lake.commit("orders", {"action": "assign-uuid", "uuid": NIL}).json()
-    assert told["metadata"]["table-uuid"] == NIL
-    assert str(Tabular.objects.get().uuid) == NIL

@@ -229,7 +229,7 @@ def test_a_tree_that_is_dropped_for_good_while_what_was_dropped_in_it_expires(la
     lake.create_table("orders")
     table = Tabular.objects.get()
     assert lake.client.delete(lake.table("orders")).status == 204
-    inner = Deletion.objects.get(object_id=table.id)
+    inner = Deletion.objects.get(object_id=table.uuid)
     pass_time(3600)
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():

@@ -25,7 +25,7 @@ NAMES = {f"{SECRET}-ns", f"{SECRET}-ledger", f"{SECRET}-view", "shared-report", 
 
 @pytest.fixture
 def reader(world: World) -> AsgiClient:
-    table = Tabular.objects.select_related("namespace__warehouse__project").get(id=world.a.values["table_id"])
+    table = Tabular.objects.select_related("namespace__warehouse__project").get(uuid=world.a.values["table_id"])
     grants.give(tabular_chain(table), [(PrincipalId(f"oidc~{READER}"), Privilege.SELECT)], granted_by=ADMIN)
     caller = world.client.as_user(READER)
     if not User.objects.filter(id=f"oidc~{READER}").exists():
@@ -38,8 +38,12 @@ def hidden(world: World) -> set[str]:
     values = world.a.values
     place = {"warehouse_id": values["warehouse"]}
     ids = {str(each) for each in Namespace.everything.filter(**place).values_list("id", flat=True)}
-    for rows in (Tabular.everything.filter(**place), Deletion.objects.filter(**place)):
-        ids |= {str(each) for each in rows.values_list("id", flat=True)}
+    for rows, member in (
+        (Tabular.everything.filter(**place), "id"),
+        (Tabular.everything.filter(**place), "uuid"),
+        (Deletion.objects.filter(**place), "id"),
+    ):
+        ids |= {str(each) for each in rows.values_list(member, flat=True)}
     ids |= {values["task"], values["project_task"]}
     locations = set(Tabular.everything.filter(**place).values_list("location", flat=True))
     return (ids | locations | NAMES) - {values[name] for name in ("namespace_id", "table_id", "location")}

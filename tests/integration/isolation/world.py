@@ -150,12 +150,12 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
         "namespace_id": str(Namespace.objects.get(warehouse_id=warehouse, path=["shared-sales"]).id),
         "inner_id": str(Namespace.objects.get(warehouse_id=warehouse, path=["shared-sales", "eu"]).id),
         "table": "shared-orders",
-        "table_id": str(table.id),
+        "table_id": str(table.uuid),
         "shelved_id": shelved,
         "view": "shared-report",
-        "view_id": str(view.id),
+        "view_id": str(view.uuid),
         "generic_table": "shared-birds",
-        "generic_table_id": str(generic_table.id),
+        "generic_table_id": str(generic_table.uuid),
         "role": str(role.id),
         "inner_role": str(inner.id),
         "user": f"oidc~{letter}-member",
@@ -176,7 +176,7 @@ def _shelved(owner: AsgiClient, warehouse: str) -> str:
     _ok(owner.post(f"/catalog/v1/{warehouse}/{tables}", {"name": "shelved", "schema": SCHEMA}))
     _ok(owner.delete(f"/catalog/v1/{warehouse}/{tables}/shelved"))
     _ok(owner.post(profile, {"delete-profile": {"type": "hard"}}))
-    return str(Tabular.everything.get(warehouse_id=warehouse, name="shelved").id)
+    return str(Tabular.everything.get(warehouse_id=warehouse, name="shelved").uuid)
 
 
 def _task(owner: AsgiClient, place: str, queue: str) -> str:
@@ -228,7 +228,7 @@ def _give(chain: list[ObjectRef], principal: str, privilege: Privilege) -> None:
 
 def _ids_of_a(model: type[Namespace] | type[Tabular], a: Tenant) -> set[str]:
     rows = model.everything.filter(warehouse__project_id=a.values["project"])
-    return {str(row.pk) for row in rows}
+    return {str(name) for row in rows for name in (row.pk, getattr(row, "uuid", row.pk))}
 
 
 def _ok(answer: Answer) -> Answer:

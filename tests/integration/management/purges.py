@@ -17,7 +17,7 @@ from tests.servers.asgi_client import Answer
 def dropped(lake: Lake, name: str) -> str:
     """Create and drop a table; returns its id, which is its purge's entity."""
     assert lake.create_table(name).status == 200
-    identifier = str(Tabular.objects.get(name=name).id)
+    identifier = str(Tabular.objects.get(name=name).uuid)
     assert lake.client.delete(lake.table(name, purgeRequested="true")).status == 204
     return identifier
 

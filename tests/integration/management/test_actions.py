@@ -55,9 +55,9 @@ def place(engine: AsgiClient, warehouse: Warehouse) -> Place:
         "role": f"role/{role.id}",
         "warehouse": within,
         "namespace": f"{within}/namespace/{Namespace.objects.get().id}",
-        "table": f"{within}/table/{Tabular.objects.get(kind='table').id}",
-        "view": f"{within}/view/{Tabular.objects.get(kind='view').id}",
-        "generic-table": f"{within}/generic-table/{Tabular.objects.get(kind='generic-table').id}",
+        "table": f"{within}/table/{Tabular.objects.get(kind='table').uuid}",
+        "view": f"{within}/view/{Tabular.objects.get(kind='view').uuid}",
+        "generic-table": f"{within}/generic-table/{Tabular.objects.get(kind='generic-table').uuid}",
     }
     return Place(warehouse, role, paths)
 

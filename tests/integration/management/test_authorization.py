@@ -57,9 +57,9 @@ def give_rights(of: World) -> None:
             ObjectType.ROLE: access.role_chain(Role.objects.get(id=values["role"])),
             ObjectType.WAREHOUSE: access.warehouse_chain(Warehouse.objects.get(id=values["warehouse"])),
             ObjectType.NAMESPACE: namespace_chain(Namespace.objects.get(id=values["namespace_id"])),
-            ObjectType.TABLE: tabular_chain(Tabular.everything.get(id=values["table_id"])),
-            ObjectType.VIEW: tabular_chain(Tabular.everything.get(id=values["view_id"])),
-            ObjectType.GENERIC_TABLE: tabular_chain(Tabular.everything.get(id=values["generic_table_id"])),
+            ObjectType.TABLE: tabular_chain(Tabular.everything.get(uuid=values["table_id"])),
+            ObjectType.VIEW: tabular_chain(Tabular.everything.get(uuid=values["view_id"])),
+            ObjectType.GENERIC_TABLE: tabular_chain(Tabular.everything.get(uuid=values["generic_table_id"])),
         }
         for kind, chain in found.items():
             for privilege in GRANTABLE[kind]:

@@ -61,8 +61,8 @@ def reader(client: AsgiClient, lake: Lake, grant: Grant) -> AsgiClient:
 def test_each_kind_of_object_by_id_and_by_name(reader: AsgiClient, lake: Lake) -> None:
     within = {"warehouse-id": lake.warehouse_id}
     inner = Namespace.objects.get(path=["sales", "eu"]).id
-    orders = Tabular.objects.get(name="orders", namespace_id=inner).id
-    report = Tabular.objects.get(name="report").id
+    orders = Tabular.objects.get(name="orders", namespace_id=inner).uuid
+    report = Tabular.objects.get(name="report").uuid
     may: list[dict[str, Any]] = [
         {"warehouse": {"action": "use", **within}},
         {"namespace": {"action": "list_tables", **within, "namespace-id": str(inner)}},
@@ -121,7 +121,7 @@ def test_nothing_asked_is_nothing_answered(reader: AsgiClient) -> None:
 def missing(lake: Lake) -> dict[str, dict[str, Any]]:
     other = str(uuid4())
     within = {"warehouse-id": lake.warehouse_id}
-    orders = str(Tabular.objects.filter(name="orders").first().id)  # type: ignore[union-attr]
+    orders = str(Tabular.objects.filter(name="orders").first().uuid)  # type: ignore[union-attr]
     return {
         "a project": {"project": {"action": "delete", "project-id": "gone"}},
         "no project id": {"project": {"action": "delete", "project-id": "a\u0000b"}},

@@ -50,7 +50,7 @@ def listed(lake: Lake, query: str = "", *, caller: AsgiClient | None = None) -> 
 
 def drop(lake: Lake, name: str = "orders", **query: str) -> str:
     """Drop a table; returns its id."""
-    identifier = str(Tabular.objects.get(name=name).id)
+    identifier = str(Tabular.objects.get(name=name).uuid)
     assert lake.client.delete(lake.table(name, **query)).status == 204
     return identifier
 
@@ -124,7 +124,7 @@ def test_the_list_tells_what_was_dropped_when_by_whom_and_how_long_it_stays(lake
 
 
 def test_undrop_brings_the_same_table_back(lake: Lake, admin: AsgiClient, grant: Give) -> None:
-    before = lake.load("orders")
+    before, key = lake.load("orders"), Tabular.objects.get(name="orders").id
     identifier = drop(lake)
     assert undrop(lake, identifier).status == 204
     assert lake.load("orders") == before
@@ -133,7 +133,7 @@ def test_undrop_brings_the_same_table_back(lake: Lake, admin: AsgiClient, grant:
     assert not Deletion.objects.exists()
     assert not ProcrastinateJob.objects.exists()
     assert [each["status"] for each in tasks(lake, admin)] == ["CANCELLED"]
-    assert Grant.objects.filter(object_id=identifier, principal_id="oidc~engine").exists()
+    assert Grant.objects.filter(object_id=str(key), principal_id="oidc~engine").exists()
 
 
 def test_a_view_is_dropped_and_restored_in_the_same_way(lake: Lake) -> None:
@@ -235,15 +235,15 @@ def test_a_drop_while_commits_run_takes_them_along_or_refuses_them(lake: Lake) -
 
 
 def test_expiry_removes_rows_rights_and_files(lake: Lake, admin: AsgiClient) -> None:
-    location = lake.load("orders")["metadata"]["location"]
+    location, key = lake.load("orders")["metadata"]["location"], Tabular.objects.get(name="orders").id
     identifier = drop(lake)
     pass_time(3600)
     assert [each["time-left-seconds"] for each in listed(lake)] == [0]
     assert undrop(lake, identifier).error() == (409, "ConflictException")
     assert expire() == 1
-    assert not Tabular.everything.filter(id=identifier).exists()
-    assert not TabularDocument.objects.filter(tabular_id=identifier).exists()
-    assert not Grant.objects.filter(object_id=identifier).exists()
+    assert not Tabular.everything.filter(id=key).exists()
+    assert not TabularDocument.objects.filter(tabular_id=key).exists()
+    assert not Grant.objects.filter(object_id=str(key)).exists()
     assert not Deletion.objects.exists()
     assert [each["status"] for each in tasks(lake, admin)] == ["SUCCESS"]
     purge = ProcrastinateJob.objects.get(queue_name="tabular_purge")
@@ -309,7 +309,7 @@ def test_the_time_is_fixed_at_the_drop(lake: Lake, admin: AsgiClient) -> None:
 
 
 def test_a_protected_table_is_not_dropped_softly(lake: Lake, admin: AsgiClient) -> None:
-    identifier = Tabular.objects.get(name="orders").id
+    identifier = Tabular.objects.get(name="orders").uuid
     admin.post(route(lake, f"table/{identifier}/protection"), {"protected": True})
     assert lake.client.delete(lake.table("orders")).error() == (409, "ProtectedException")
     assert not Deletion.objects.exists()
@@ -317,7 +317,7 @@ def test_a_protected_table_is_not_dropped_softly(lake: Lake, admin: AsgiClient) 
 
 def test_force_needs_its_own_right_and_drops_for_good(lake: Lake, admin: AsgiClient, grant: Give) -> None:
     grant("clerk", "modify")
-    identifier = Tabular.objects.get(name="orders").id
+    identifier = Tabular.objects.get(name="orders").uuid
     admin.post(route(lake, f"table/{identifier}/protection"), {"protected": True})
     clerk = lake.client.as_user("clerk")
     refused = clerk.delete(lake.table("orders", force="true"))
@@ -325,7 +325,7 @@ def test_force_needs_its_own_right_and_drops_for_good(lake: Lake, admin: AsgiCli
     assert "force_drop on this table needs the privilege manage_grants or ownership and modify" in refused.message()
     assert admin.delete(lake.table("orders", force="true")).status == 204
     assert listed(lake) == []
-    assert not Tabular.everything.filter(id=identifier).exists()
+    assert not Tabular.everything.filter(uuid=identifier).exists()
     assert AuditEntry.objects.get(action="dropTable").details["force"] is True
 
 
@@ -344,7 +344,7 @@ def test_the_list_of_a_namespace(lake: Lake) -> None:
     drop(lake)
     lake.create_namespace("other")
     sales = listed(lake)[0]
-    namespace = Tabular.everything.get(id=sales["id"]).namespace_id
+    namespace = Tabular.everything.get(uuid=sales["id"]).namespace_id
     assert len(listed(lake, f"?namespaceId={namespace}")) == 1
     assert listed(lake, f"?namespaceId={MISSING}") == []
     answer = lake.client.get(route(lake, "deleted-tabulars?namespaceId=sales"))
@@ -354,7 +354,7 @@ def test_the_list_of_a_namespace(lake: Lake) -> None:
 def give_on(kind: str, identifier: str, name: str, privilege: Privilege) -> None:
     from catalog.access import namespace_chain, tabular_chain  # noqa: PLC0415 two of many names
 
-    tabular = Tabular.everything.select_related("namespace__warehouse__project").get(id=identifier)
+    tabular = Tabular.everything.select_related("namespace__warehouse__project").get(uuid=identifier)
     chain = tabular_chain(tabular) if kind == "table" else namespace_chain(tabular.namespace)
     ledger.give(chain, [(PrincipalId(f"oidc~{name}"), privilege)], granted_by=PrincipalId("oidc~admin"))
     projects.bump_epoch(tabular.namespace.warehouse.project_id)
@@ -370,7 +370,7 @@ def test_who_has_a_right_on_some_objects_sees_those(lake: Lake, kind: str) -> No
     reader = lake.client.as_user("reader")
     assert [each["name"] for each in listed(lake, caller=reader)] == ["orders"]
     assert undrop(lake, identifier, caller=reader).error() == (403, "ForbiddenException")
-    secret = str(Tabular.everything.get(name="secret").id)
+    secret = str(Tabular.everything.get(name="secret").uuid)
     hidden, missing = undrop(lake, secret, caller=reader), undrop(lake, MISSING, caller=reader)
     assert hidden.error() == missing.error() == (404, "NoSuchTableException")
     assert hidden.message().replace(secret, "?") == missing.message().replace(MISSING, "?")

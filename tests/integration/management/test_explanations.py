@@ -53,8 +53,8 @@ def places(admin: AsgiClient, warehouse: Warehouse) -> dict[str, str]:
         "role": f"{M}/role/{role}",
         "warehouse": place,
         "namespace": f"{place}/namespace/{Namespace.objects.get().id}",
-        "table": f"{place}/table/{table.id}",
-        "view": f"{place}/view/{report.id}",
+        "table": f"{place}/table/{table.uuid}",
+        "view": f"{place}/view/{report.uuid}",
     }
 
 

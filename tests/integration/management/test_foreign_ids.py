@@ -36,7 +36,7 @@ def foreign(town: Town) -> dict[str, str]:
         "role": role,
         "warehouse": sea.warehouse_id,
         "namespace": str(Namespace.objects.get(path=["deep"]).id),
-        "table": str(Tabular.objects.get(name="fish").id),
+        "table": str(Tabular.objects.get(name="fish").uuid),
         "task": str(task["task-id"]),
     }
 

@@ -132,8 +132,8 @@ def objects(admin: AsgiClient, warehouse: Warehouse) -> dict[str, str]:
         "project": "project",
         "warehouse": place,
         "namespace": f"{place}/namespace/{namespace.id}",
-        "table": f"{place}/table/{table.id}",
-        "view": f"{place}/view/{report.id}",
+        "table": f"{place}/table/{table.uuid}",
+        "view": f"{place}/view/{report.uuid}",
     }
 
 

@@ -60,7 +60,7 @@ def test_a_find_tells_all_that_is_needed_to_open_it(lake: Lake) -> None:
     assert found == {
         "namespace-name": ["sales"],
         "tabular-name": "recent_orders",
-        "tabular-id": {"type": "view", "id": str(view.id)},
+        "tabular-id": {"type": "view", "id": str(view.uuid)},
         "tabular-type": "view",
         "distance": 0.0,
     }
@@ -75,7 +75,7 @@ def test_signs_of_patterns_are_letters_like_others(lake: Lake) -> None:
 
 def test_an_id_finds_its_tabular_or_what_a_namespace_holds(lake: Lake) -> None:
     table = Tabular.objects.get(name="staff")
-    assert names(lake, str(table.id)) == ["hr.staff"]
+    assert names(lake, str(table.uuid)) == ["hr.staff"]
     assert names(lake, str(Namespace.objects.get(path=["hr"]).id)) == ["hr.staff"]
     assert len(names(lake, str(Namespace.objects.get(path=["sales"]).id).upper())) == 6
     assert names(lake, "0197f1c2-0000-7000-8000-000000000000") == []

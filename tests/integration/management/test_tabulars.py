@@ -27,7 +27,7 @@ def lake(admin: AsgiClient, warehouse: Warehouse) -> Lake:
 
 def route(name: str, *, warehouse: object = None, kind: str = "") -> str:
     found = Tabular.objects.get(name=name)
-    return f"/management/v1/warehouse/{warehouse or found.warehouse_id}/{kind or found.kind}/{found.id}/protection"
+    return f"/management/v1/warehouse/{warehouse or found.warehouse_id}/{kind or found.kind}/{found.uuid}/protection"
 
 
 def protect(caller: AsgiClient, name: str, **body: Any) -> Answer:
@@ -151,10 +151,10 @@ def test_lists_tell_ids_and_protection_when_asked(lake: Lake, admin: AsgiClient)
     asked = {"returnUuids": "true", "returnProtectionStatus": "true"}
     tables = admin.get(lake.namespace("sales", "tables", **asked)).json()
     assert [each["name"] for each in tables["identifiers"]] == ["bills", "orders"]
-    assert tables["table-uuids"] == [str(Tabular.objects.get(name=name).id) for name in ("bills", "orders")]
+    assert tables["table-uuids"] == [str(Tabular.objects.get(name=name).uuid) for name in ("bills", "orders")]
     assert tables["protection-status"] == [False, True]
     views = admin.get(lake.namespace("sales", "views", **asked)).json()
-    assert views["table-uuids"] == [str(Tabular.objects.get(name="recent").id)]
+    assert views["table-uuids"] == [str(Tabular.objects.get(name="recent").uuid)]
     assert views["protection-status"] == [True]
     for _ in range(2):  # the second by the hot path
         assert set(admin.get(lake.namespace("sales", "tables")).json()) == {"identifiers", "next-page-token"}

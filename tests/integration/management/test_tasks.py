@@ -366,7 +366,7 @@ def test_tasks_of_other_warehouses_and_projects_are_missing(
 def test_a_drop_that_fails_leaves_no_task(lake: Lake) -> None:
     lake.create_table("orders")
     table = Tabular.objects.get(name="orders")
-    path = f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.id}/protection"
+    path = f"/management/v1/warehouse/{lake.warehouse_id}/table/{table.uuid}/protection"
     lake.client.post(path, {"protected": True})
     assert lake.client.delete(lake.table("orders", purgeRequested="true")).status == 409
     assert listed(lake) == []

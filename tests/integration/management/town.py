@@ -44,7 +44,8 @@ class Town:
     def place(self, name: str) -> str:
         row = Namespace.objects.filter(path=[name]).first() or Tabular.objects.get(name=name)
         kind = "namespace" if isinstance(row, Namespace) else row.kind
-        return f"{M}/warehouse/{self.warehouse.id}/{kind}/{row.pk}"
+        identifier = row.id if isinstance(row, Namespace) else row.uuid
+        return f"{M}/warehouse/{self.warehouse.id}/{kind}/{identifier}"
 
     def rights(self) -> Rights:
         """All that eve holds on everything, as the authorizer says now; with her roles and without."""

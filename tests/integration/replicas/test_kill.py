@@ -151,7 +151,9 @@ def _check(scene: Scene, pair: Pair, *, named: str) -> None:
     with _database(pair) as connection:
         recorded = _recorded(connection, named=named)
         rows = connection.execute(
-            "select principal_id from authz_grant where object_id = %s and privilege = 'select'", [scene.table_id]
+            "select g.principal_id from authz_grant g join tabular t on t.id::text = g.object_id "
+            "where t.uuid = %s and g.privilege = 'select'",
+            [scene.table_id],
         )
         granted = {PrincipalId(principal) for (principal,) in rows.fetchall()}
         tables = connection.execute(

@@ -47,6 +47,7 @@ def ask(warehouse: Warehouse, folder: Path, *, within: Path | None = None, not_b
             warehouse.storage_profile,
             f"file://{folder}",
             scope=Scope(warehouse.project_id, warehouse.id),
+            owner=folder.name,
             entity=Entity("table", folder.name, ("sales", folder.name)),
             not_before=not_before,
             within=None if within is None else f"file://{within}",

@@ -45,7 +45,8 @@ _COPIES = """
     insert into tabular
     select copy.* from (select * from tabular order by id limit 1) t, generate_series(1, %s) n,
         jsonb_populate_record(null::tabular, to_jsonb(t) || jsonb_build_object(
-            'id', gen_random_uuid(), 'name', 'copy' || n, 'name_key', 'copy' || n, 'location', t.location || 'copy' || n
+            'id', gen_random_uuid(), 'uuid', gen_random_uuid(), 'name', 'copy' || n, 'name_key', 'copy' || n,
+            'location', t.location || 'copy' || n
         )) copy
 """
 

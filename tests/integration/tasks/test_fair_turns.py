@@ -21,7 +21,7 @@ def ask(project: str, count: int, *, not_before: datetime | None = None) -> None
     for _ in range(count):
         table = Entity("table", str(uuid4()))
         with transaction.atomic():
-            purge.request({}, f"file:///{table.id}", scope=scope, entity=table, not_before=not_before)
+            purge.request({}, f"file:///{table.id}", scope=scope, entity=table, owner=table.id, not_before=not_before)
 
 
 def taken(count: int) -> Sequence[str]:

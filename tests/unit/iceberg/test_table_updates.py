@@ -15,10 +15,12 @@ def upgrade(version: int) -> Document:
     return {"action": "upgrade-format-version", "format-version": version}
 
 
-def test_assign_uuid_sets_another_and_ignores_its_own() -> None:
+def test_assign_uuid_ignores_its_own_and_never_sets_another() -> None:
     base = create()
-    assert commit(base, {"action": "assign-uuid", "uuid": UUID}) is base
-    assert commit(base, {"action": "assign-uuid", "uuid": OTHER_UUID}).uuid == OTHER_UUID
+    for same in (UUID, UUID.upper()):
+        assert commit(base, {"action": "assign-uuid", "uuid": same}) is base
+    with pytest.raises(InvalidArgument, match=f"Cannot reassign uuid: it is {UUID}"):
+        commit(base, {"action": "assign-uuid", "uuid": OTHER_UUID})
     with pytest.raises(InvalidArgument, match="Invalid uuid: nope"):
         commit(base, {"action": "assign-uuid", "uuid": "nope"})
 
