@@ -231,6 +231,8 @@ NULLABLE: Final = {
     ("NamespaceList", "next-page-token"),
     ("IdentifierList", "next-page-token"),
     ("GenericTableList", "next-page-token"),
+    ("CreateGenericTable", "base-location"),
+    ("CreateGenericTable", "doc"),
     ("TableMetadata", "current-snapshot-id"),
     ("assert-ref-snapshot-id", "snapshot-id"),
 }
