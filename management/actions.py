@@ -105,6 +105,16 @@ class UserActions(ActionsView):
         return named(sorted(action.value for action in access.user_actions(held, is_self=is_self)))
 
 
+class TagActions(ActionsView):
+    @_described
+    def get(self, _request: Request, tag_definition_id: str) -> Response:
+        """List the actions that the caller may perform on the tag definition.
+
+        `principalUser` or `principalRole` asks about another principal.
+        """
+        return self.answered(Asked(ObjectType.TAG_DEFINITION, tag_definition_id))
+
+
 class WarehouseActions(ActionsView):
     @_described
     def get(self, _request: Request, warehouse_id: str) -> Response:
@@ -135,6 +145,7 @@ routes: list[Any] = [
     path("project/actions", ProjectActions.as_view()),
     path("role/<str:role_id>/actions", RoleActions.as_view()),
     path("user/<str:user_id>/actions", UserActions.as_view()),
+    path("tag-definition/<str:tag_definition_id>/actions", TagActions.as_view()),
     path("warehouse/<str:warehouse_id>/actions", WarehouseActions.as_view()),
     path(
         "warehouse/<str:warehouse_id>/namespace/<str:namespace_id>/actions",

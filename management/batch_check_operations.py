@@ -24,6 +24,7 @@ _TABULAR: dict[str, Any] = {
 _MEMBERS: dict[ObjectType, dict[str, Any]] = {
     ObjectType.SERVER: {},
     ObjectType.PROJECT: {"project-id": {"type": "string"}},
+    ObjectType.TAG_DEFINITION: {"tag-definition-id": _ID},
     ObjectType.WAREHOUSE: {"warehouse-id": _ID},
     ObjectType.NAMESPACE: {"warehouse-id": _ID, "namespace-id": _ID, "namespace": _PATH},
     **dict.fromkeys(TABULAR_TYPES, _TABULAR),
@@ -87,9 +88,9 @@ def _asked(kind: ObjectType, about: Mapping[str, Any], where: str, project_id: s
         return Asked(kind)
     if kind is ObjectType.PROJECT:
         return Asked(kind, _text(about, "project-id", where) or project_id)
-    warehouse = _id(about, "warehouse-id", where)
-    if not warehouse:
-        raise BadRequest(f"{where}: warehouse-id is missing")
+    if kind is ObjectType.TAG_DEFINITION:
+        return Asked(kind, _needed(about, "tag-definition-id", where))
+    warehouse = _needed(about, "warehouse-id", where)
     if kind is ObjectType.WAREHOUSE:
         return Asked(kind, warehouse)
     path = _path(about.get("namespace"), f"{where}.namespace")
@@ -135,6 +136,13 @@ def _id(about: Mapping[str, Any], name: str, where: str) -> str:
         return str(UUID(value)) if value else ""
     except ValueError:
         raise BadRequest(f"{where}.{name}: {shown(value)} is not a valid id: a UUID is expected") from None
+
+
+def _needed(about: Mapping[str, Any], name: str, where: str) -> str:
+    found = _id(about, name, where)
+    if not found:
+        raise BadRequest(f"{where}: {name} is missing")
+    return found
 
 
 def _text(about: Mapping[str, Any], name: str, where: str) -> str:

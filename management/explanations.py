@@ -18,7 +18,7 @@ from lakewarden.errors import BadRequest
 from management import identities
 from management.api import ManagementView
 from management.base_serializers import Shape
-from management.grantable import GRANTABLES, ROLE, Grantable
+from management.grantable import GRANTABLES, ROLE, TAG_DEFINITION, Grantable
 from management.grants import PrincipalField, plain_principal
 from management.pagination import PAGE_PARAMETERS, token_of
 from permissions import explanations, privileges
@@ -243,7 +243,7 @@ def _grant(given: Given, reader: Reader, *, is_own: bool) -> dict[str, Any]:
 
 routes = [
     route
-    for kind in (*GRANTABLES, ROLE)
+    for kind in (*GRANTABLES, ROLE, TAG_DEFINITION)
     for route in (
         path(f"{kind.path}/explanation", Explained.as_view(kind=kind)),
         path(f"{kind.path}/who-may", WhoMay.as_view(kind=kind)),

@@ -1,7 +1,7 @@
 """The types of objects on which privileges can be granted, with their paths and how to authorize them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog import access as catalog_access
 from catalog.tabular_types import TABULAR_TYPES, TabularType
@@ -12,6 +12,7 @@ from lakewarden.authz.actions import (
     RoleAction,
     ServerAction,
     TabularAction,
+    TagAction,
     WarehouseAction,
 )
 from lakewarden.authz.interface import Granted
@@ -42,6 +43,10 @@ def _project(action: ProjectAction) -> Callable[[RequestContext, Parts], Granted
 
 def _role(action: RoleAction) -> Callable[[RequestContext, Parts], Granted[object]]:
     return lambda context, parts: access.role(context, parts["role_id"], action, project_id=context.project_id)
+
+
+def _tag_definition(action: TagAction) -> Callable[[RequestContext, Parts], Granted[object]]:
+    return lambda context, parts: access.tag_definition(context, parts["tag_definition_id"], action)
 
 
 def _warehouse(action: WarehouseAction) -> Callable[[RequestContext, Parts], Granted[object]]:
@@ -104,6 +109,17 @@ ROLE = Grantable(
     _role(RoleAction.READ_ASSIGNMENTS),
 )
 """Roles are not in GRANTABLES: their owners are only read and changed as assignments."""
+
+TAG_DEFINITION = Grantable(
+    ObjectType.TAG_DEFINITION,
+    "tag-definition/<str:tag_definition_id>",
+    _tag_definition(TagAction.READ),
+    _tag_definition(TagAction.READ_GRANTS),
+)
+"""Tag definitions are not in GRANTABLES: the permissions API has another path for them."""
+
+TAG = replace(TAG_DEFINITION, path="tag/<str:tag_definition_id>")
+"""A tag definition as the permissions API names it."""
 
 NAMESPACE_BY_ID = Grantable(
     ObjectType.NAMESPACE,

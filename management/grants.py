@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lakewarden.authz.actions import ObjectType, ProjectAction
+from lakewarden.authz.actions import TABULAR_TYPES, ObjectType, ProjectAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger.grants import Given
 from lakewarden.authz.model import DESCRIPTIONS, GRANTABLE, Privilege
@@ -21,7 +21,7 @@ from management import identities
 from management.actions import SOMEBODY
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
-from management.grantable import GRANTABLES, Grantable
+from management.grantable import GRANTABLES, TAG_DEFINITION, Grantable
 from management.pagination import PAGE_PARAMETERS, token_of
 from permissions import grants, others
 from permissions.grants import GrantEntry
@@ -54,6 +54,7 @@ class ResourceShape(Shape):
     namespace_id = serializers.CharField(required=False)
     table_id = serializers.CharField(required=False)
     view_id = serializers.CharField(required=False)
+    tag_definition_id = serializers.CharField(required=False)
 
 
 class GrantShape(Shape):
@@ -104,7 +105,7 @@ PRINCIPAL_PARAMETERS = [
     OpenApiParameter("principalUser", str, description="Only the grants of this user."),
     OpenApiParameter("principalRole", str, description="Only the grants of this role."),
 ]
-_IN_WAREHOUSE = set(ObjectType) - {ObjectType.SERVER, ObjectType.PROJECT, ObjectType.ROLE, ObjectType.WAREHOUSE}
+_IN_WAREHOUSE = {ObjectType.NAMESPACE, *TABULAR_TYPES}
 
 
 class ObjectGrants(ManagementView):
@@ -270,7 +271,7 @@ routes = [
     path("grants/grantable-privileges", Vocabulary.as_view()),
     *(
         route
-        for kind in GRANTABLES
+        for kind in (*GRANTABLES, TAG_DEFINITION)
         for route in (
             path(f"{kind.path}/grants", ObjectGrants.as_view(kind=kind)),
             path(f"{kind.path}/grants/grantable-privileges", ObjectGrantablePrivileges.as_view(kind=kind)),

@@ -54,12 +54,13 @@ _PROJECT: Final = OpenApiParameter(
     "x-project-id",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="The project; without it, the default project, or for a role the project that it belongs to.",
+    description="The project; without it, the default project, or for a role or tag definition the project that it "
+    "belongs to.",
 )
 _OF_PROJECT: Final = re.compile(
     r"(project(/(?!\{).*)?|role(/(?!\{role_id\}/metadata).*)?|search/.*|user/\{user_id\}/roles.*|grants|warehouse"
     r"|warehouse-creation-validation|endpoint-statistics|audit|action/batch-check"
-    r"|permissions/(check|project/(?!\{).*|role/.*))"
+    r"|tag-definition(/(?!\{tag_definition_id\}/actions).*)?|permissions/(check|project/(?!\{).*|role/.*))"
 )
 """The paths of operations on what the header `x-project-id` names."""
 

@@ -17,7 +17,7 @@ from lakewarden.context import PrincipalId
 from lakewarden.errors import BadRequest
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
-from management.grantable import GRANTABLES, NAMESPACE_BY_ID, PROJECT_BY_ID, Grantable
+from management.grantable import GRANTABLES, NAMESPACE_BY_ID, PROJECT_BY_ID, TAG, Grantable
 from management.grants import named_principal, named_privilege, note_foreign_roles, plain_principal
 from permissions import grants, role_assignments
 from permissions.grants import GrantEntry
@@ -200,7 +200,7 @@ class SetManagedAccess(ManagementView):
         return Response(status=200)
 
 
-_ON_OBJECTS = (*GRANTABLES, NAMESPACE_BY_ID, PROJECT_BY_ID)
+_ON_OBJECTS = (*GRANTABLES, NAMESPACE_BY_ID, PROJECT_BY_ID, TAG)
 _MANAGED = {ObjectType.WAREHOUSE, ObjectType.NAMESPACE}
 
 routes = [

@@ -20,7 +20,7 @@ from lakewarden.errors import BadRequest, Conflict, Forbidden, NoSuchRole, NotFo
 from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import fetch
 from permissions import public_ids
-from tenants.models import Project, Server, project, role, warehouse
+from tenants.models import Project, Server, project, role, tag_definition, warehouse
 from tenants.services import projects, user_removal
 
 MAX_ENTRIES = 100
@@ -28,6 +28,7 @@ MAX_ENTRIES = 100
 _PLACES = {
     ObjectType.PROJECT: project.HELD,
     ObjectType.ROLE: role.HELD,
+    ObjectType.TAG_DEFINITION: tag_definition.HELD,
     ObjectType.WAREHOUSE: warehouse.HELD,
     ObjectType.NAMESPACE: namespace.HELD,
     **dict.fromkeys(TABULAR_TYPES, tabular.HELD),

@@ -32,11 +32,12 @@ from lakewarden.errors import (
     NoSuchNamespace,
     NoSuchProject,
     NoSuchRole,
+    NoSuchTagDefinition,
     NoSuchWarehouse,
 )
 from lakewarden.names import match_key
 from tenants import access
-from tenants.models import Project, Warehouse
+from tenants.models import Project, TagDefinition, Warehouse
 from tenants.models.project import PROJECT_ID
 
 M = TypeVar("M", bound=models.Model)
@@ -44,6 +45,7 @@ M = TypeVar("M", bound=models.Model)
 _MISSING: dict[ObjectType, type[LakewardenError]] = {
     ObjectType.PROJECT: NoSuchProject,
     ObjectType.ROLE: NoSuchRole,
+    ObjectType.TAG_DEFINITION: NoSuchTagDefinition,
     ObjectType.WAREHOUSE: NoSuchWarehouse,
     ObjectType.NAMESPACE: NoSuchNamespace,
     **{each.object_type: each.missing for each in TABULAR_TYPES.values()},
@@ -185,6 +187,14 @@ def _projects(asked: list[Asked]) -> _Pairs:
             yield each, Found(access.project_chain(each.id), known[each.id])
 
 
+def _tag_definitions(asked: list[Asked]) -> _Pairs:
+    known = _of_ids(TagDefinition.objects.select_related("project"), (each.id for each in asked))
+    for each in asked:
+        definition = known.get(_uuid(each.id))
+        if definition is not None:
+            yield each, Found(access.tag_chain(definition), definition.project)
+
+
 def _warehouses(asked: list[Asked]) -> _Pairs:
     known = _of_ids(Warehouse.objects.select_related("project"), (each.id for each in asked))
     for each in asked:
@@ -273,6 +283,7 @@ def _uuid(text: str) -> UUID | None:
 _FINDERS: dict[ObjectType, Callable[[list[Asked]], Iterator[Any]]] = {
     ObjectType.SERVER: _server,
     ObjectType.PROJECT: _projects,
+    ObjectType.TAG_DEFINITION: _tag_definitions,
     ObjectType.WAREHOUSE: _warehouses,
     ObjectType.NAMESPACE: _namespaces,
     **{each.object_type: _tabulars for each in TABULAR_TYPES.values()},

@@ -64,6 +64,8 @@ _ABOUT = {
     "NoSuchGenericTableException": ("the generic table does not exist, or the caller may not see it", _LOOK),
     "NoSuchUserException": ("the user is not known, or the caller may not see them", _LOOK),
     "NoSuchRoleException": ("the role does not exist, or the caller may not see it", _LOOK),
+    "NoSuchTagDefinitionException": ("the tag definition does not exist, or the caller may not see it", _LOOK),
+    "NoSuchColumnException": ("the table's current schema has no column with this name", "use a name of its schema"),
     "NoSuchTaskException": ("the task does not exist, or the caller may not see it", _LOOK),
     "TupleNotFoundError": (
         "the assignment to remove is not there",
@@ -88,6 +90,7 @@ _ABOUT = {
     "WarehouseNotEmptyException": ("the warehouse still holds something", "drop what is in it"),
     "WarehouseHasUnfinishedTasksException": ("files of dropped tables are still being removed", "wait for the tasks"),
     "ProjectNotEmptyException": ("the project still has warehouses", "delete them first"),
+    "TagInUseException": ("objects have the tag whose definition is to be deleted", "remove it from them first"),
     "ProtectedException": ("the object is protected against deletion", "remove the protection, or use `force=true`"),
     "CommitFailedException": (
         "a requirement of the commit does not hold any more",

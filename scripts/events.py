@@ -30,8 +30,9 @@ select * from outbox_event where sequence > :last_seen order by sequence;
 NOTES = """
 `purge` says whether the files are removed, too. A permanent drop of one table or view has `force`; every other drop has
 `deletion-id` and `expires-at`, and `soft` says whether it can be undone until then. `before` is the earlier name, path
-or location; `replaced-by` is the id of the table that replaced it (a registration with `overwrite`). A recursive drop
-writes an event for each object; the event of the dropped namespace also has the number of objects in it.
+or location, or the earlier value of a tag; `replaced-by` is the id of the table that replaced it (a registration with
+`overwrite`). A recursive drop writes an event for each object; the event of the dropped namespace also has the number
+of objects in it. Tags that an object had end with its permanent drop, without events of their own.
 """
 
 

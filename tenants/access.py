@@ -12,6 +12,7 @@ from lakewarden.authz.actions import (
     ProjectAction,
     RoleAction,
     ServerAction,
+    TagAction,
     UserAction,
     WarehouseAction,
 )
@@ -27,12 +28,13 @@ from lakewarden.errors import (
     LakewardenError,
     NoSuchProject,
     NoSuchRole,
+    NoSuchTagDefinition,
     NoSuchUser,
     NoSuchWarehouse,
     ProjectIdMissing,
 )
 from lakewarden.names import match_key
-from tenants.models import Project, Role, Server, User, Warehouse
+from tenants.models import Project, Role, Server, TagDefinition, User, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID, PROJECT_ID
 from tenants.models.warehouse import WarehouseQuerySet
 
@@ -61,6 +63,10 @@ def project_chain(project_id: str) -> list[ObjectRef]:
 
 def role_chain(role: Role) -> list[ObjectRef]:
     return [*project_chain(role.project_id), ObjectRef(ObjectType.ROLE, str(role.id))]
+
+
+def tag_chain(definition: TagDefinition) -> list[ObjectRef]:
+    return [*project_chain(definition.project_id), ObjectRef(ObjectType.TAG_DEFINITION, str(definition.id))]
 
 
 def warehouse_chain(warehouse: Warehouse) -> list[ObjectRef]:
@@ -289,6 +295,39 @@ def _find_role(identifier: str) -> Role | None:
     except ValueError:
         return None
     return Role.objects.select_related("project").filter(id=key).first()
+
+
+def tag_definition(context: RequestContext, definition_id: str, action: TagAction) -> Granted[TagDefinition]:
+    """The tag definition with this id, in the project that the request names; in its own if the request names none.
+
+    Raises NoSuchTagDefinition if it is missing, hidden or of another project.
+    """
+    missing = NoSuchTagDefinition(f"Tag definition does not exist: {definition_id}")
+    try:
+        key = UUID(definition_id)
+    except ValueError:
+        raise missing from None
+    found = TagDefinition.objects.select_related("project").filter(id=key).first()
+    if found is None:
+        raise missing
+    if context.project_id not in {None, found.project_id}:
+        kind = ObjectType.TAG_DEFINITION.value
+        note_foreign(context, action.value, kind, definition_id, project_id=found.project_id)
+        raise missing
+    return granted(context, found, chain=tag_chain(found), action=action, hidden=missing, project=found.project)
+
+
+def tag_definition_named(
+    context: RequestContext, name: str, action: TagAction, *, project_id: str
+) -> Granted[TagDefinition]:
+    """The project's tag definition with this name, ignoring case. Raises NoSuchTagDefinition."""
+    missing = NoSuchTagDefinition(f"Tag definition does not exist: {name}")
+    rows = TagDefinition.objects.select_related("project").filter(project_id=project_id)
+    # the database holds no NUL, and refuses to look for one
+    found = rows.filter(name_key=match_key(name)).first() if "\x00" not in name else None
+    if found is None:
+        raise missing
+    return granted(context, found, chain=tag_chain(found), action=action, hidden=missing, project=found.project)
 
 
 def visible_warehouses(project: Granted[Project]) -> WarehouseQuerySet:

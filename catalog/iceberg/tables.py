@@ -89,6 +89,11 @@ class TableMetadata:
         return _TEXTS.decode(self._members["properties"])
 
     @property
+    def column_ids(self) -> dict[str, int]:
+        """The field ids of the current schema's columns, nested ones too, by full name."""
+        return self.open(now_ms=0).current_schema().ids_by_name
+
+    @property
     def metadata_files(self) -> list[str]:
         """The locations in the metadata log, oldest first."""
         return [each.metadata_file for each in _LOGGED_FILES.decode(self._members["metadata-log"])]

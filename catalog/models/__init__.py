@@ -1,4 +1,4 @@
-"""The models of the catalog: namespaces, tables, views and generic tables."""
+"""The models of the catalog: namespaces, tables, views, generic tables and their tags."""
 
 from catalog.models.deletion import Deletion
 from catalog.models.generic_table import GenericTable
@@ -6,6 +6,7 @@ from catalog.models.metrics import MetricsReport
 from catalog.models.namespace import Namespace
 from catalog.models.statistics import WarehouseStatistics
 from catalog.models.tabular import Tabular, TabularDocument
+from catalog.models.tag_attachment import TagAttachment
 
 __all__ = [
     "Deletion",
@@ -14,5 +15,6 @@ __all__ = [
     "Namespace",
     "Tabular",
     "TabularDocument",
+    "TagAttachment",
     "WarehouseStatistics",
 ]

@@ -15,6 +15,7 @@ from psycopg.errors import QueryCanceled
 
 from catalog import access
 from catalog.models import Namespace, Tabular
+from catalog.services.tags.finding import TAGGED, Tagged
 from lakewarden.authz.actions import WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import InvalidArgument, Unavailable
@@ -40,24 +41,27 @@ class Found:
     distance: float
 
 
-def search(granted: Granted[Warehouse], text: str) -> list[Found]:
+def search(granted: Granted[Warehouse], text: str, tagged: Tagged | None = None) -> list[Found]:
     """The ten most similar that the caller may see, best first; an id finds the object, or the content of a namespace.
+
+    `tagged`: only those with the tag; then the search may be empty, and finds them in the order of their names.
 
     Raises InvalidArgument for an empty or too long search, Unavailable when the warehouse is too large to be searched
     in time.
     """
-    _check(text)
+    if text or tagged is None:
+        _check(text)
     identifier = _uuid(text)
-    if identifier is not None:
+    if identifier is not None and tagged is None:
         return [Found(tabular, 0.0) for tabular in _visible(granted, _of_id(granted.target, identifier))]
     folded = match_key(text)
     wanted = letters(folded)
-    nearest = _nearest(granted.target, _parts(folded), folded)
-    ranked = sorted(nearest, key=lambda each: (_distance(wanted, each[1]), each[1]))
-    rows = _rows([identifier for identifier, _ in ranked])
-    names = dict(ranked)
-    shown = _visible(granted, [rows[identifier] for identifier, _ in ranked if identifier in rows])
-    return [Found(tabular, _distance(wanted, names[tabular.id])) for tabular in shown]
+    names = dict(_nearest(granted.target, _parts(folded), folded, tagged))
+    distances = {identifier: _distance(wanted, name) if text else 0.0 for identifier, name in names.items()}
+    ranked = sorted(names, key=lambda identifier: (distances[identifier], names[identifier]))
+    rows = _rows(ranked)
+    shown = _visible(granted, [rows[identifier] for identifier in ranked if identifier in rows])
+    return [Found(tabular, distances[tabular.id]) for tabular in shown]
 
 
 def letters(text: str) -> frozenset[str]:
@@ -81,7 +85,7 @@ def _parts(folded: str) -> list[str]:
     return sorted({word[at : at + _PART] for word in words for at in range(max(1, len(word) - _PART + 1))})
 
 
-def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str) -> list[tuple[UUID, str]]:
+def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str, tagged: Tagged | None) -> list[tuple[UUID, str]]:
     """(id, full folded name) of those that share most parts."""
     patterns = [f"%{_escaped(part)}%" for part in parts]
     whole = f"%{_escaped(folded.strip())}%"
@@ -89,8 +93,15 @@ def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str) -> list[tu
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("select set_config('statement_timeout', %s, true)", [str(TIMEOUT_MS)])
             found = fetch(
-                _NEAREST,
-                {"in": warehouse.id, "parts": patterns, "whole": whole, "candidates": CANDIDATES, "nearest": NEAREST},
+                _NEAREST_TAGGED if tagged else _NEAREST,
+                {
+                    "in": warehouse.id,
+                    "parts": patterns,
+                    "whole": whole,
+                    "candidates": CANDIDATES,
+                    "nearest": NEAREST,
+                    **(tagged.parameters if tagged else {}),
+                },
             )
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
@@ -143,11 +154,11 @@ def _uuid(text: str) -> UUID | None:
 
 
 # names that contain the whole search come first, so that a common part does not use up the candidates
-_NEAREST = """
-    with named as not materialized (
+_TEMPLATE = """
+    with {tagged} named as not materialized (
         select t.id, replace(n.path_key, chr(31), '.') || '.' || t.name_key as name
         from tabular t join namespace n on n.id = t.namespace_id
-        where t.warehouse_id = %(in)s and t.deleted_at is null
+        where t.warehouse_id = %(in)s and t.deleted_at is null {filter}
     ),
     candidate as (
         (select id, name from named where name like %(whole)s limit %(candidates)s)
@@ -158,3 +169,5 @@ _NEAREST = """
     order by (select count(*) from unnest(%(parts)s::text[]) p where name like p) desc, length(name), name
     limit %(nearest)s
 """
+_NEAREST = _TEMPLATE.format(tagged="", filter="")
+_NEAREST_TAGGED = _TEMPLATE.format(tagged=TAGGED, filter="and t.id in (select id from tagged)")

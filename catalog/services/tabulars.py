@@ -18,6 +18,7 @@ from catalog.services.deletion.drop_tabular import remove
 from catalog.services.location_claims import Claim, FileClaim
 from catalog.services.namespaces import hold_place
 from catalog.services.pointer import NewMetadata, Stored, gone, record_change
+from catalog.services.tags import changes as tags
 from catalog.tabular_types import TABULAR_TYPES, type_of, word_of
 from lakewarden import quotas
 from lakewarden.authz.actions import NamespaceAction, ObjectType
@@ -148,6 +149,8 @@ def add(creation: Creation) -> Stored:
     try:
         with changing():
             hold_place(target)  # the owner's grant stores the ids of the objects that contain it
+            if creation.replacing is not None:
+                tags.hand_over(creation.replacing, tabular.id, with_columns=creation.replacing.uuid == tabular.uuid)
             if creation.replacing is not None and remove(creation.replacing)[0]:
                 # the outcome of the key is the new table, which a repeated request is answered with
                 once = dataclasses.replace(context, idempotency=None)

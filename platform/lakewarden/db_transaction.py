@@ -1,7 +1,8 @@
 """The transaction of a change, which reports correctly whether anything was applied if the database fails.
 
 All transactions lock in one global order, so two of them never deadlock: the server's row; the memberships of a
-project (an advisory lock); roles, warehouses, namespaces, tables; users; the project's row; grants and memberships.
+project (an advisory lock); tag definitions, roles, warehouses, namespaces, tables; users; the project's row; grants and
+memberships.
 """
 
 import logging

@@ -10,7 +10,7 @@ LakewardenError
 ├── Forbidden 403                   the caller sees the object, but may not do this to it
 ├── NotFound 404
 │   ├── NoSuchProject, NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
-│   ├── NoSuchGenericTable, NoSuchUser, NoSuchRole, NoSuchTask
+│   ├── NoSuchGenericTable, NoSuchUser, NoSuchRole, NoSuchTask, NoSuchTagDefinition, NoSuchColumn
 │   └── NoSuchRoute
 ├── MethodNotAllowed 405
 ├── NotSupported 406                the API names it, this server does not do it
@@ -20,6 +20,7 @@ LakewardenError
 │   ├── NamespaceNotEmpty
 │   ├── WarehouseNotEmpty, ProjectNotEmpty
 │   ├── WarehouseHasUnfinishedTasks files of what was dropped in it are still being removed
+│   ├── TagInUse                an object has the tag: remove it there first
 │   ├── Protected               it is protected from deletion: lift that first
 │   └── CommitFailed                a requirement does not hold: reload and try again
 │       └── StaleUpdate             the update was built on an older snapshot: a fresh attempt may succeed
@@ -123,6 +124,14 @@ class NoSuchTask(NotFound):
     wire_type = "NoSuchTaskException"
 
 
+class NoSuchTagDefinition(NotFound):
+    wire_type = "NoSuchTagDefinitionException"
+
+
+class NoSuchColumn(NotFound):
+    wire_type = "NoSuchColumnException"
+
+
 class MethodNotAllowed(LakewardenError):
     status = 405
     wire_type = "MethodNotAllowedException"
@@ -161,6 +170,10 @@ class WarehouseHasUnfinishedTasks(Conflict):
 
 class ProjectNotEmpty(Conflict):
     wire_type = "ProjectNotEmptyException"
+
+
+class TagInUse(Conflict):
+    wire_type = "TagInUseException"
 
 
 class Protected(Conflict):

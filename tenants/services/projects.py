@@ -15,7 +15,7 @@ from lakewarden.events.change_recording import Change, record
 from lakewarden.ids import new_id
 from lakewarden.names import check_name, match_key
 from tenants.access import project_chain
-from tenants.models import Project, Role, Server, Warehouse
+from tenants.models import Project, Role, Server, TagDefinition, Warehouse
 from tenants.models.project import PROJECT_ID, first_epoch
 
 _GRAPH_LOCK = 0x6C6B7267  # advisory lock for each project: memberships of its roles are changed one at a time
@@ -66,7 +66,7 @@ def rename(granted: Granted[Project], name: str) -> Project:
 
 
 def delete(granted: Granted[Project]) -> None:
-    """Delete a project that has no warehouses, with its roles, grants and memberships.
+    """Delete a project that has no warehouses, with its roles, tag definitions, grants and memberships.
 
     Raises ProjectNotEmpty, and NoSuchProject if it was deleted meanwhile.
     """
@@ -78,7 +78,8 @@ def delete(granted: Granted[Project]) -> None:
             # otherwise a grant that is made at the same time would outlive the project, or the two would deadlock
             Server.objects.select_for_update().get(singleton=True)
             lock_graph(granted.target.id)
-            list(Role.objects.filter(project=granted.target).order_by("id").select_for_update().values_list("id"))
+            for model in (TagDefinition, Role):
+                list(model.objects.filter(project=granted.target).order_by("id").select_for_update().values_list("id"))
             project = _locked(granted.target)
             if Warehouse.objects.filter(project=project).exists():
                 raise not_empty
@@ -86,6 +87,7 @@ def delete(granted: Granted[Project]) -> None:
             members.forget_project(project.id)
             ledger.forget_project(project.id)
             Role.objects.filter(project=project).delete()
+            TagDefinition.objects.filter(project=project).delete()
             project.delete()
     except (ProtectedError, IntegrityError) as error:
         raise not_empty from error

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from lakewarden import config, quotas
 from lakewarden.audit.models import AuditEntry
 from tests.integration.catalog.lake import Lake, identifier, set_properties
+from tests.integration.management.tagging import column, define, place, put
 from tests.servers.asgi_client import Answer, AsgiClient
 
 API = "/management/v1"
@@ -54,6 +55,14 @@ def member(lake: Lake, admin: AsgiClient, number: int) -> Answer:
     return admin.post(f"{API}/role/{found}/members", {"members": [{"user": user}]})
 
 
+def tag(lake: Lake, admin: AsgiClient, number: int) -> Answer:
+    """On the table and its columns in turn."""
+    lake.create_table("tagged")
+    define(admin, f"d{number}")
+    where = place(lake, "tagged")
+    return put(admin, column(where, "id") if number % 2 else where, f"d{number}", "x")
+
+
 def roles(admin: AsgiClient) -> dict[str, str]:
     return {each["name"]: each["id"] for each in admin.get(f"{API}/role").json()["roles"]}
 
@@ -62,6 +71,8 @@ KINDS: dict[str, Create] = {
     "projects": lambda _, admin, number: admin.post(f"{API}/project", {"project-name": f"p{number}"}),
     "warehouses_in_project": warehouse,
     "roles_in_project": lambda _, admin, number: admin.post(f"{API}/role", {"name": f"r{number}"}),
+    "tag_definitions_in_project": lambda _, admin, number: define(admin, f"d{number}"),
+    "tags_on_object": tag,
     "members_of_role": member,
     "grants_on_object": grant,
     "namespaces_in_warehouse": lambda lake, _, number: lake.create_namespace("sales", f"n{number}"),

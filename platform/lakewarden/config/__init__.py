@@ -13,6 +13,7 @@ from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
 from lakewarden.config.server import ServerConfig
+from lakewarden.config.tags import TagsConfig
 
 __all__ = [
     "PREFIX",
@@ -37,6 +38,7 @@ __all__ = [
     "ServerConfig",
     "SessionTimeouts",
     "StorageConfig",
+    "TagsConfig",
     "UsageConfig",
     "WorkerConfig",
     "current",

@@ -13,6 +13,7 @@ from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.sections import Section
 from lakewarden.config.server import ServerConfig
+from lakewarden.config.tags import TagsConfig
 
 RESERVED_PROVIDERS = {
     "kubernetes": "service accounts",
@@ -41,6 +42,7 @@ class Config(Section):
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
     quotas: QuotasConfig = Field(default_factory=QuotasConfig)
+    tags: TagsConfig = Field(default_factory=TagsConfig)
     deletion: DeletionConfig = Field(default_factory=DeletionConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
     worker: WorkerConfig = Field(default_factory=WorkerConfig)

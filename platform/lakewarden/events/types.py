@@ -147,10 +147,30 @@ _TENANTS: Final[dict[str, EventType]] = {
 _RIGHTS: Final[dict[str, EventType]] = {
     "updateGrants": EventType(
         "Rights on an object were granted or revoked.",
-        ("server", "project", "warehouse", "namespace", "table", "view", "generic-table", "role"),
+        ("server", "project", "warehouse", "namespace", "table", "view", "generic-table", "role", "tag-definition"),
         ("writes", "deletes"),
     ),
     "setManagedAccess": EventType("Managed access was set or removed.", ("warehouse", "namespace"), ("managed",)),
+}
+_DEFINED: Final = ("name", "description", "scope", "allowed-values")
+_TAGGED: Final = ("tag", "tag-definition-id", "warehouse-id")
+_TAGGABLE: Final = ("warehouse", "namespace", "table", "view", "generic-table")
+_TAGS: Final[dict[str, EventType]] = {
+    "createTagDefinition": EventType("A tag definition was created.", ("tag-definition",), (*_DEFINED, "value-kind")),
+    "updateTagDefinition": EventType("A tag definition was changed.", ("tag-definition",), (*_DEFINED, "fields")),
+    "deleteTagDefinition": EventType("A tag definition was deleted.", ("tag-definition",), ("name",)),
+    "applyTag": EventType(
+        "A tag was set on an object or a column, or got another value.",
+        _TAGGABLE,
+        (*_TAGGED, "value"),
+        ("path", "field-id", "column", "before"),
+    ),
+    "removeTag": EventType(
+        "A tag was removed from an object or a column.",
+        _TAGGABLE,
+        (*_TAGGED, "before"),
+        ("path", "field-id", "column"),
+    ),
 }
 _TASKS: Final[dict[str, EventType]] = {
     "controlTask": EventType(
@@ -170,6 +190,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
     "Warehouses": _WAREHOUSES,
     "Server, projects, users and roles": _TENANTS,
     "Rights": _RIGHTS,
+    "Tags": _TAGS,
     "Tasks": _TASKS,
 }
 EVENTS: Final[Mapping[str, EventType]] = {

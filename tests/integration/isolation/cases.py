@@ -15,6 +15,7 @@ PARTS = {
     "warehouse_id": "warehouse",
     "project_id": "project",
     "role_id": "role",
+    "tag_definition_id": "tag",
     "user_id": "user",
 }
 """Parts of routes that are called otherwise than what they are filled with."""
@@ -47,7 +48,7 @@ def success(route: str) -> int:
     return 201 if route in _MADE else 200
 
 
-_MADE = {f"POST /management/v1/{noun}" for noun in ("project", "role", "user", "warehouse")}
+_MADE = {f"POST /management/v1/{noun}" for noun in ("project", "role", "tag-definition", "user", "warehouse")}
 _EMPTY = (
     *("/metrics", "/tables/rename", "/views/rename", "/generic-tables/rename", "/transactions/commit"),
     *("/assignments", "/grants", "/task/control", "/config", "/undrop"),
@@ -145,6 +146,9 @@ _IN = {
     "generic-table": _W + "/generic-table/{generic_table_id}",
 }
 _PLACES = {"server": _M + "/server", "project": _M + "/project", "warehouse": _W, **_IN}
+_TAG = _M + "/tag-definition/{tag_definition_id}"
+_SCOPE = ["warehouse", "namespace", "table", "view", "generic-table", "column"]
+_TAGGED = (_W, *_IN.values(), _IN["table"] + "/column/{column_name}")
 _OWN_W = _M + "/warehouse/{own_warehouse}"
 _PROFILE = {"type": "local", "base-path": "{free}"}
 _SAME_PROFILE = {"type": "local", "base-path": "{base}"}
@@ -177,7 +181,9 @@ def _checks() -> list[Case]:
         {kind: {"warehouse-id": "{warehouse}", "namespace": ["{namespace}"], **named}}
         for kind, named in by_name.items()
     ]
+    of_tag = {"tag-definition": {"action": "apply", "tag-definition-id": "{tag}"}}
     checks = [{kind: {"action": "include_in_list", **about}} for each in asked for kind, about in each.items()]
+    checks.append(of_tag)
     somebody = {"identity": {"user": "{user}"}, "operation": checks[1]}
     a_role = {"identity": {"role": "{role}"}, "operation": checks[1]}
     own = {"action": "include_in_list", "warehouse-id": "{own_warehouse}"}
@@ -300,6 +306,20 @@ _MANAGEMENT: dict[str, list[Case]] = {
     ],
     f"GET {_M}/role/{{role_id}}/member-of": [Case()],
     f"GET {_M}/role/{{role_id}}/member-of/transitive": [Case()],
+    f"GET {_M}/tag-definition": [Case(), Case(query="name=shared-tag"), Case(query="pageSize=1")],
+    f"POST {_M}/tag-definition": [Case({"name": "fresh", "scope": ["table"], "value-kind": "marker"})],
+    f"GET {_TAG}": [Case()],
+    f"POST {_TAG}": [Case({"name": "shared-tag", "scope": _SCOPE, "description": "changed"})],
+    f"DELETE {_TAG}": [Case()],
+    f"GET {_TAG}/actions": [Case(), Case(query="principalUser={user}")],
+    f"GET {_TAG}/attachments": [Case(), Case(query="warehouseId={warehouse}")],
+    f"GET {_TAG}/grants": [Case()],
+    f"POST {_TAG}/grants": [Case({"writes": [{"privilege": "apply", "principal": {"user": "oidc~nobody"}}]})],
+    f"GET {_TAG}/grants/grantable-privileges": [Case()],
+    **{f"GET {place}/tags": [Case(), Case(query="effective=true")] for place in _TAGGED},
+    **{f"PUT {place}/tags/{{tag_name}}": [Case({})] for place in _TAGGED},
+    **{f"DELETE {place}/tags/{{tag_name}}": [Case()] for place in _TAGGED},
+    f"GET {_IN['table']}/column-tags": [Case()],
     f"GET {_M}/warehouse": [Case(), Case(query="projectId={project}", with_header=False)],
     f"POST {_M}/warehouse": [
         Case({"warehouse-name": "fresh", "storage-profile": _PROFILE}),
@@ -375,12 +395,12 @@ def management() -> dict[str, list[Case]]:
 
 def _explanations() -> dict[str, list[Case]]:
     told: dict[str, list[Case]] = {}
-    for kind, place in {**_PLACES, "role": _M + "/role/{role_id}"}.items():
+    for kind, place in {**_PLACES, "role": _M + "/role/{role_id}", "tag": _TAG}.items():
         if kind == "server":
             told[f"GET {place}/explanation"] = [Case(query="action=create_project", open=True, owner=None)]
             told[f"GET {place}/who-may"] = [Case(query="action=create_project", owner=403)]
             continue
-        action = "action=read" if kind == "role" else "action=get_metadata"
+        action = "action=read" if kind in {"role", "tag"} else "action=get_metadata"
         told[f"GET {place}/explanation"] = [
             Case(query=action),
             Case(query=f"{action}&principalUser={{user}}"),
@@ -413,6 +433,8 @@ def _permissions() -> dict[str, list[Case]]:
         if place == by_id or place.endswith(("{warehouse_id}", "/namespace/{namespace_id}")):
             told[f"GET {place}"] = [Case()]
             told[f"POST {place}/managed-access"] = [Case({"managed-access": True})]
+    tag = f"{_M}/permissions/tag/{{tag_definition_id}}/assignments"
+    told |= {f"GET {tag}": [Case()], f"POST {tag}": [Case({"writes": [{"type": "apply", "user": "{user}"}]})]}
     server = f"{_M}/permissions/server"
     own_role = {"writes": [{"type": "describe", "role": "{role}"}]}
     told[f"POST {_M}/permissions/project/assignments"].append(Case(own_role))

@@ -19,7 +19,7 @@ from lakewarden.events.models import OutboxEvent
 from lakewarden.ids import new_id
 from lakewarden.tasks import cleanup
 from tenants import access
-from tenants.models import Project, Role, Warehouse
+from tenants.models import Project, Role, TagDefinition, Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects, servers
 from tests.integration.catalog.lake import SCHEMA, VIEW_VERSION
@@ -106,6 +106,7 @@ def missing_like(values: dict[str, str]) -> dict[str, str]:
         "table": "gone-t",
         "view": "gone-v",
         "generic_table": "gone-g",
+        "tag_name": "gone-tag",
         "user": "oidc~gone",
     }
     places = {name: values[name].replace(SECRET, "gone") for name in ("location", "metadata")}
@@ -156,6 +157,9 @@ def _tenant(client: AsgiClient, letter: str, project_id: str, directory: Path) -
         "view_id": str(view.uuid),
         "generic_table": "shared-birds",
         "generic_table_id": str(generic_table.uuid),
+        "tag": _tag(project_id),
+        "tag_name": "shared-tag",
+        "column_name": "place",
         "role": str(role.id),
         "inner_role": str(inner.id),
         "user": f"oidc~{letter}-member",
@@ -220,6 +224,15 @@ def _role(project_id: str, name: str, *, provider: str = "lakewarden", source: s
         provider_id=provider,
         source_id=source or str(identifier),
     )
+
+
+def _tag(project_id: str) -> str:
+    """The id of a definition that both projects have, and that is set nowhere."""
+    scope = ["warehouse", "namespace", "table", "view", "generic-table", "column"]
+    made = TagDefinition.objects.create(
+        id=new_id(), project_id=project_id, name="shared-tag", name_key="shared-tag", scope=scope, value_kind="marker"
+    )
+    return str(made.id)
 
 
 def _give(chain: list[ObjectRef], principal: str, privilege: Privilege) -> None:

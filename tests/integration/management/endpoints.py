@@ -15,6 +15,7 @@ from lakewarden.authz.actions import (
     RoleAction,
     ServerAction,
     TableAction,
+    TagAction,
     UserAction,
     ViewAction,
     WarehouseAction,
@@ -27,6 +28,7 @@ _ABOVE = (T.SERVER, T.PROJECT, T.WAREHOUSE, T.NAMESPACE)
 PATHS: dict[ObjectType, tuple[ObjectType, ...]] = {
     **{kind: _ABOVE[: place + 1] for place, kind in enumerate(_ABOVE)},
     T.ROLE: (T.SERVER, T.PROJECT, T.ROLE),
+    T.TAG_DEFINITION: (T.SERVER, T.PROJECT, T.TAG_DEFINITION),
     **{kind: (*_ABOVE, kind) for kind in TABULAR_TYPES},
 }
 Held = frozenset[Privilege]
@@ -88,6 +90,7 @@ _KINDS: dict[type, ObjectType] = {
     UserAction: T.SERVER,
     ProjectAction: T.PROJECT,
     RoleAction: T.ROLE,
+    TagAction: T.TAG_DEFINITION,
     WarehouseAction: T.WAREHOUSE,
     NamespaceAction: T.NAMESPACE,
     TableAction: T.TABLE,
@@ -123,6 +126,7 @@ _S, _P, _R, _W, _N, _T, _V = (
     ViewAction,
 )
 _ROLE = "/role/{role_id}"
+_TAG = "/tag-definition/{tag_definition_id}"
 _WAREHOUSE = "/warehouse/{warehouse_id}"
 _NAMESPACE, _TABLE, _VIEW = (f"{_WAREHOUSE}/{kind}/{{{kind}_id}}" for kind in ("namespace", "table", "view"))
 _GENERIC_TABLE = _WAREHOUSE + "/generic-table/{generic_table_id}"
@@ -167,6 +171,20 @@ ACTIONS: dict[str, Action] = {
     f"GET {_ROLE}/member-of/transitive": _R.READ_ASSIGNMENTS,
     f"GET /permissions{_ROLE}/assignments": _R.READ_ASSIGNMENTS,
     f"POST /permissions{_ROLE}/assignments": _R.MANAGE_ASSIGNMENTS,
+    "GET /tag-definition": _P.LIST_TAGS,
+    "POST /tag-definition": _P.CREATE_TAG,
+    f"GET {_TAG}": TagAction.READ,
+    f"POST {_TAG}": TagAction.UPDATE,
+    f"DELETE {_TAG}": TagAction.DELETE,
+    f"GET {_TAG}/actions": TagAction.READ,
+    f"GET {_TAG}/attachments": TagAction.READ_ATTACHMENTS,
+    f"GET {_WAREHOUSE}/tags": _W.GET_METADATA,
+    f"GET {_NAMESPACE}/tags": _N.GET_METADATA,
+    f"GET {_TABLE}/tags": _T.GET_METADATA,
+    f"GET {_TABLE}/column-tags": _T.GET_METADATA,
+    f"GET {_TABLE}/column/{{column_name}}/tags": _T.GET_METADATA,
+    f"GET {_VIEW}/tags": _V.GET_METADATA,
+    f"GET {_GENERIC_TABLE}/tags": GenericTableAction.GET_METADATA,
     "GET /warehouse": _P.LIST_WAREHOUSES,
     "POST /warehouse": _P.CREATE_WAREHOUSE,
     "POST /warehouse-creation-validation": _P.CREATE_WAREHOUSE,
@@ -223,13 +241,18 @@ GRANTED_ON: Mapping[str, tuple[ObjectType, Action, Action]] = {
     _TABLE: (T.TABLE, _T.INCLUDE_IN_LIST, _T.READ_GRANTS),
     _VIEW: (T.VIEW, _V.INCLUDE_IN_LIST, _V.READ_GRANTS),
     _GENERIC_TABLE: (T.GENERIC_TABLE, GenericTableAction.INCLUDE_IN_LIST, GenericTableAction.READ_GRANTS),
+    _TAG: (T.TAG_DEFINITION, TagAction.READ, TagAction.READ_GRANTS),
 }
 """Kind, who sees it, and who reads its grants."""
 
 
+_PASSED = {T.SERVER: Privilege.OPERATOR, T.TAG_DEFINITION: Privilege.APPLY}
+"""What the cases grant; on other objects it is `describe`."""
+
+
 def _of_grants() -> Iterator[tuple[str, Rule]]:
     for place, (kind, seen, read) in GRANTED_ON.items():
-        passed = Privilege.OPERATOR if kind is T.SERVER else Privilege.DESCRIBE
+        passed = _PASSED.get(kind, Privilege.DESCRIBE)
         on_grants = {
             f"GET {place}/grants": may(read),
             f"POST {place}/grants": granting(kind, passed),
@@ -240,6 +263,11 @@ def _of_grants() -> Iterator[tuple[str, Rule]]:
         for route, need in on_grants.items():
             if route not in OPEN:
                 yield route, Rule(kind, (need,))
+        if kind is T.TAG_DEFINITION:
+            older = f"/permissions{place}".replace("tag-definition", "tag")
+            yield f"GET {older}/assignments", Rule(kind, (may(read),))
+            yield f"POST {older}/assignments", Rule(kind, (granting(kind, passed),))
+            continue
         for older in (f"/permissions{place}", *(f"/permissions{path}" for path in _BY_ID.get(kind, ()))):
             yield f"GET {older}/assignments", Rule(kind, (may(read),))
             yield f"POST {older}/assignments", Rule(kind, (granting(kind, passed),))
@@ -269,6 +297,17 @@ def _rules() -> dict[str, Rule]:
     }
     # more than one object decides
     told[f"GET {_ROLE}/who-may"] = Rule(T.PROJECT, (may(_R.UPDATE), may(_P.READ_GRANTS)))
+    tagged: dict[str, Action] = {
+        _WAREHOUSE: _W.MANAGE_TAGS,
+        _NAMESPACE: _N.MANAGE_TAGS,
+        _TABLE: _T.MANAGE_TAGS,
+        _VIEW: _V.MANAGE_TAGS,
+        _GENERIC_TABLE: GenericTableAction.MANAGE_TAGS,
+        f"{_TABLE}/column/{{column_name}}": _T.MANAGE_TAGS,
+    }
+    for place, action in tagged.items():
+        told[f"PUT {place}/tags/{{tag_name}}"] = Rule(T.PROJECT, (may(action), may(TagAction.APPLY)))
+        told[f"DELETE {place}/tags/{{tag_name}}"] = Rule(T.PROJECT, (may(action), may(TagAction.REMOVE)))
     told[f"POST {_NAMESPACE}/move"] = Rule(T.WAREHOUSE, (may(_N.MOVE), may(_W.ACCEPT_MOVED_NAMESPACE)))
     told[f"POST {_WAREHOUSE}/deleted-tabulars/undrop"] = Rule(T.WAREHOUSE, (may(_T.UNDROP),))
     told[f"POST {_WAREHOUSE}/managed-by"] = Rule(T.SERVER, (may(_W.GET_METADATA), may(_S.CREATE_PROJECT)))

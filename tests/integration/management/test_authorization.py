@@ -12,7 +12,7 @@ from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import GRANTABLE
 from lakewarden.context import PrincipalId
 from tenants import access
-from tenants.models import Role, Warehouse
+from tenants.models import Role, TagDefinition, Warehouse
 from tenants.services import projects
 from tests.integration.catalog.routes import CASES as CATALOG_CASES
 from tests.integration.catalog.routes import mount
@@ -55,6 +55,7 @@ def give_rights(of: World) -> None:
             ObjectType.SERVER: [access.SERVER],
             ObjectType.PROJECT: project,
             ObjectType.ROLE: access.role_chain(Role.objects.get(id=values["role"])),
+            ObjectType.TAG_DEFINITION: access.tag_chain(TagDefinition.objects.get(id=values["tag"])),
             ObjectType.WAREHOUSE: access.warehouse_chain(Warehouse.objects.get(id=values["warehouse"])),
             ObjectType.NAMESPACE: namespace_chain(Namespace.objects.get(id=values["namespace_id"])),
             ObjectType.TABLE: tabular_chain(Tabular.everything.get(uuid=values["table_id"])),

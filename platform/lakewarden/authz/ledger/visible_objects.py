@@ -92,6 +92,34 @@ GRANTED: Final = """
 """
 """What is granted to the principals, for other queries to read as `({GRANTED}) g`."""
 
+HELD_ON: Final = """
+    exists (
+        select from authz_grant g
+        where g.principal_id = any(%(principals)s::text[]) and g.object_type = {kind} and g.object_id = {id}
+          and g.privilege = any({showing}::text[])
+    )
+"""
+"""Whether one of the principals holds one of the privileges `showing` on the object `id` of the type `kind`."""
+
+HELD_ON_ANY: Final = HELD_ON.replace(
+    "g.object_type = {kind} and g.object_id = {id}",
+    "g.object_type in ('warehouse', 'namespace') and g.object_id = any({path})",
+)
+"""The same for any warehouse or namespace of a path of ids."""
+
+# what lies inside has ancestors that begin with the path
+HELD_ON_OR_WITHIN: Final = """
+    exists (
+        select from authz_grant g
+        where g.principal_id = any(%(principals)s::text[]) and (
+            (g.object_type in ('warehouse', 'namespace') and g.object_id = {path}[cardinality({path})])
+            or (g.ancestors >= {path} and g.ancestors < array_append({path}, 'g')))
+    )
+"""
+"""Whether one of the principals holds anything on the warehouse or namespace at the end of a path of ids (project
+first), or inside it.
+"""
+
 
 def _showing(kind: ObjectType) -> list[str]:
     return sorted(each for each in GRANTABLE[kind] if Privilege.DESCRIBE in effective([Level(kind, {each})]))
@@ -99,6 +127,9 @@ def _showing(kind: ObjectType) -> list[str]:
 
 SHOWING: Final = {kind.value: _showing(kind) for kind in TABULAR_TYPES}
 """The privileges on a table, view or generic table that make it appear in lists."""
+
+SHOWING_ANY: Final = sorted({privilege for showing in SHOWING.values() for privilege in showing})
+"""Those of all these types together."""
 
 SHOWING_BELOW: Final = sorted(
     each
