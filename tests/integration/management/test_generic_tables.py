@@ -42,7 +42,7 @@ def test_they_are_counted_apart(lake: Lake, birds: Tabular, admin: AsgiClient) -
 def test_they_are_found(lake: Lake, birds: Tabular, admin: AsgiClient, text: str) -> None:
     search = {"search": text.replace("{id}", str(birds.uuid))}
     found = admin.post(route(lake, "search-tabular"), search).json()["tabulars"]
-    assert [(each["tabular-type"], each["tabular-id"]) for each in found] == [("generic-table", str(birds.uuid))]
+    assert [each["tabular-id"] for each in found] == [{"type": "generic-table", "id": str(birds.uuid)}]
 
 
 def test_checks_name_them_by_id_or_name(lake: Lake, birds: Tabular, grant: Grant) -> None:
