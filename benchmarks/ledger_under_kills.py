@@ -1,7 +1,7 @@
 """`python -m benchmarks.ledger_under_kills`: many fast commits while processes are killed, and a ledger of them all.
 
 The soak has more kinds of faults and checks; this has more commits. Both kinds of commit scenarios take turns: tables
-apart, and one table for all clients. Between the two, the files of each table's history are held against the answers.
+apart, and one table for all clients. Between the two, the files of each table's history are compared with the answers.
 """
 
 import argparse

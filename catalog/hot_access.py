@@ -39,7 +39,7 @@ _LIFETIME_S: Final = 600
 
 _NAMESPACE_VERSION: Final = "concat_ws(' ', n.xmin, w.xmin, p.xmin)"
 _WAREHOUSE_VERSION: Final = "concat_ws(' ', w.xmin, p.xmin)"
-# an inactive warehouse is not found: Django's turn, which knows how to say it
+# an inactive warehouse is not found: Django handles the request and returns the error
 _IS_ACTIVE: Final = "w.status = 'active'"
 _USED: Final = IS_USED.format(principal="k.principal", key="k.key")
 

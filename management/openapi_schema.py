@@ -67,6 +67,13 @@ _OF_PROJECT: Final = re.compile(
 _VERBS: Final = {"GET": "Read", "POST": "Change", "PUT": "Replace", "DELETE": "Delete"}
 
 
+_ADDRESSES: Final = {
+    "permissions/warehouse/{warehouse_id}/namespace/": "; the path also names the warehouse",
+    "permissions/project/{project_id}/": "; the path names the project",
+}
+"""By the beginning of a path: what differs from another address of the same operation."""
+
+
 class ManagementSchema(AutoSchema):
     """Names, tags and errors of operations. Members of responses are required unless declared with `required=False`."""
 
@@ -103,7 +110,14 @@ class ManagementSchema(AutoSchema):
         first = self.get_description().partition("\n\n")[0]
         sentence = re.split(r"(?<=[.:;])\s", first, maxsplit=1)[0].rstrip(".:;")
         words = [part for part in self._parts() if not part.startswith("{")]
-        return super().get_summary() or sentence or f"{_VERBS[self.method]} {' '.join(words)}"
+        return super().get_summary() or sentence + self._difference() or f"{_VERBS[self.method]} {' '.join(words)}"
+
+    def _difference(self) -> str:
+        """What distinguishes the operation from another one with the same view."""
+        if getattr(self.view, "transitive", False):
+            return ", directly and through other roles"
+        paths = "/".join(self._parts())
+        return next((words for start, words in _ADDRESSES.items() if paths.startswith(start)), "")
 
     def get_serializer_name(self, serializer: serializers.Serializer[Any], direction: Direction) -> str:  # noqa: ARG002 the library's
         name = type(serializer).__name__

@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 (
                     "is_final",
                     models.BooleanField(
-                        default=False, help_text="Dropped for good: nobody restores it, a task removes it."
+                        default=False, help_text="Dropped permanently: it is never restored; a task removes it."
                     ),
                 ),
                 (

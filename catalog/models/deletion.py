@@ -23,7 +23,9 @@ class Deletion(models.Model):
     begun_at = models.DateTimeField(null=True, help_text="When its removal began: from then on nothing is restored.")
     deleted_by = models.TextField()
     with_files = models.BooleanField(help_text="Whether the files are removed with the rows.")
-    is_final = models.BooleanField(default=False, help_text="Dropped for good: nobody restores it, a task removes it.")
+    is_final = models.BooleanField(
+        default=False, help_text="Dropped permanently: it is never restored; a task removes it."
+    )
     purge_not_before = models.DateTimeField(null=True, help_text="When the files may go; null: with the rows.")
     task_id = models.UUIDField(null=True, help_text="The task that removes the rows; null: the request does it itself.")
 

@@ -218,7 +218,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            backends.authenticator()  # here it holds nobody up
+            backends.authenticator()  # here it does not delay others
             writer.start()
         else:
             await _say_last_words(writer)

@@ -1,6 +1,6 @@
 """`lakewarden serve` as a process of its own, configured like in production: `with serve(settings) as server`.
 
-For lanes with an outside identity provider. Its database is new and migrated in the run's PostgreSQL; nobody is its
+For lanes with an outside identity provider. Its database is new and migrated in the run's PostgreSQL; it has no
 administrator until `bootstrap` (or `POST /management/v1/bootstrap` by a token's holder).
 """
 

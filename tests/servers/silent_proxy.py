@@ -1,4 +1,4 @@
-"""A TCP proxy that can fall silent: it takes what it is sent, and passes nothing on, as a network that drops packets."""
+"""A TCP proxy that can stop forwarding: it accepts data and passes nothing on, like a network that drops packets."""
 
 import selectors
 import socket

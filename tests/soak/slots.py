@@ -155,7 +155,7 @@ class Slot:
         await self._change(("live", name, version), "POST", path, body, keyed=False)
 
     def _note_gone(self) -> None:
-        """After a drop for good, its files must go."""
+        """After a permanent drop, its files must be removed."""
         if self.register.value[0] == "absent" and self.location:  # type: ignore[index]
             self.book.gone[self.location] = self.register.name
             self.id = self.location = ""

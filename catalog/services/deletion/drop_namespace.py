@@ -107,7 +107,7 @@ def _not_removed(namespace: Namespace, inside: _Inside) -> NamespaceNotEmpty:
         )
     return NamespaceNotEmpty(
         f"Namespace {namespace} is not empty: {inside.restorable} dropped objects in it can be restored until "
-        f"{inside.until.isoformat()}. Wait for that, or drop everything for good with recursive=true and force=true"
+        f"{inside.until.isoformat()}. Wait for that, or drop everything permanently with recursive=true and force=true"
     )
 
 

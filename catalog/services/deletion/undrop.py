@@ -78,7 +78,7 @@ def _lock(identifiers: Sequence[UUID | None]) -> dict[UUID | None, Deletion]:
 
 def _too_late(deletion: Deletion) -> Conflict:
     at = deletion.expires_at.astimezone(UTC).isoformat()
-    until = "It was dropped for good" if deletion.is_final else f"It could be restored until {at}"
+    until = "It was dropped permanently" if deletion.is_final else f"It could be restored until {at}"
     begun = "" if deletion.begun_at is None else ", and its removal has begun"
     return Conflict(f"The {word_of(deletion.object_type)} {deletion} can no longer be restored. {until}{begun}")
 

@@ -306,7 +306,7 @@ REQUIRED: dict[Action, Needs] = {
     ProjectAction.READ_AUDIT: (frozenset({_P.SECURITY_ADMIN, _P.ADMIN}),),
     WarehouseAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
     NamespaceAction.ACCEPT_MOVED_NAMESPACE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.CREATE})),
-    # `modify` alone must not be enough to override a protection, or to delete for good what could be restored
+    # `modify` alone must not be enough to override a protection, or to delete permanently what could be restored
     **dict.fromkeys(
         (
             WarehouseAction.FORCE_DROP,

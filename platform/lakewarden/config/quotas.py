@@ -6,7 +6,7 @@ from lakewarden.config.sections import Section
 
 
 class QuotasConfig(Section):
-    """Most objects of a type; 0: no limit. Dropped objects count until they are removed for good."""
+    """Most objects of a type; 0: no limit. Dropped objects count until they are removed permanently."""
 
     projects: int = Field(10_000, ge=0, description="Most projects of the server.")
     warehouses_in_project: int = Field(1000, ge=0, description="Most warehouses of a project.")

@@ -38,7 +38,7 @@ def _failed_jobs(connection: psycopg.Connection) -> Iterator[Finding]:
     failed = _count(connection, "select count(*) from procrastinate_jobs where status = 'failed'")
     if failed:
         yield warn(
-            "jobs", f"{failed} have failed for good", fix="look into the worker's log for their names and causes"
+            "jobs", f"{failed} have failed permanently", fix="look into the worker's log for their names and causes"
         )
 
 

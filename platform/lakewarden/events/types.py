@@ -30,7 +30,7 @@ def _of_tabulars(kind: str, always: tuple[str, ...] = _TABULAR) -> dict[str, Eve
         f"create{name}": EventType(f"A {kind} was created.", kinds, always),
         f"rename{name}": EventType(f"A {kind} was renamed or moved.", kinds, (*always, "before")),
         f"drop{name}": EventType(
-            f"A {kind} was dropped: for good, or so that it can be restored.",
+            f"A {kind} was dropped: permanently, or so that it can be restored.",
             kinds,
             always,
             (*_DROPPED, "replaced-by"),
@@ -80,7 +80,7 @@ _CATALOG: Final[dict[str, EventType]] = {
         "A namespace was renamed or moved, with everything in it.", ("namespace",), (*_NAMESPACE, "before", "moved")
     ),
     "dropNamespace": EventType(
-        "A namespace was dropped: for good, or so that it can be restored.",
+        "A namespace was dropped: permanently, or so that it can be restored.",
         ("namespace",),
         _NAMESPACE,
         (*_DROPPED, "recursive", "namespaces-below", "tables-and-views"),

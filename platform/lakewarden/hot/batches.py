@@ -1,4 +1,4 @@
-"""What arrives on the event loop while a batch is under way forms the next one: nobody waits on purpose."""
+"""Items that arrive on the event loop while a batch is in progress form the next one: no item waits to fill a batch."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -10,7 +10,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Turns(Generic[Item]):
-    """Items that wait, taken in turns of their callers: who has many keeps nobody else waiting."""
+    """Items that wait, taken in turns between callers: one caller's many items do not delay those of others."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[Item]] = OrderedDict()
@@ -34,7 +34,7 @@ class Turns(Generic[Item]):
 
 
 class Batches(Generic[Item, Outcome]):
-    """Belongs to one event loop. Whoever goes away takes nothing from the others of their batch."""
+    """Belongs to one event loop. A cancelled caller does not affect the others in the batch."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Batches(Generic[Item, Outcome]):
         weigh: Callable[[Item], int] = lambda _: 1,
         at_once: int = 1,
     ) -> None:
-        """`carry_out` gives each item its own outcome or error; what it raises is everybody's.
+        """`carry_out` returns an outcome or error for each item; an error that it raises goes to all of them.
 
-        A batch is full once it weighs `most`; `at_once` of them may be under way.
+        A batch is full once it weighs `most`; `at_once` of them may be in progress.
         """
         self._carry_out = carry_out
         self._most = most

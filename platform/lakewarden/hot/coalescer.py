@@ -20,7 +20,7 @@ Key = tuple[object, ...]
 
 
 class NotAnswered(Exception):
-    """The database could not be asked. Django's turn: it tries once more, and knows how to say it."""
+    """The database could not be asked. Django handles the request: it tries once more, and returns the error."""
 
 
 class Coalescer:

@@ -1,8 +1,8 @@
 """Asks storages whether files are there, for handlers on the event loop: in a thread, one turn for all that wait.
 
 A turn begins after all requests that it answers arrived. A file that was there is not looked for again for a moment:
-the hand-over to a thread costs as much as all the rest of a warm load. A storage that does not answer holds nobody up
-for long: what cannot be seen is not known to be gone.
+the hand-over to a thread costs as much as all the rest of a warm load. A storage that does not answer delays nobody for
+long: a file that cannot be checked does not count as missing.
 """
 
 import asyncio

@@ -22,7 +22,9 @@ class Pace:
         self._spent_s = 0.0
 
     async def run(self, caller: str, work: Callable[[], T]) -> T:
-        """What `work` returns, once it is its turn; many that were ready at once would hold up the loop together."""
+        """The result of `work`, which runs when it is its turn: many that were ready at once would block the loop
+        together.
+        """
         if self._is_busy:
             await self._turn(caller)
         self._is_busy = True

@@ -61,7 +61,7 @@ class Unread:
             view = memoryview(content)
             for start in range(0, len(content), _PIECE):
                 await send({"type": "http.response.body", "body": view[start : start + _PIECE], "more_body": True})
-                await asyncio.sleep(0)  # a client that reads fast does not hold up the answers to others
+                await asyncio.sleep(0)  # a client that reads fast does not delay the answers to others
             # sent only after the client has read nearly everything, so the memory is counted until then
             await send({"type": "http.response.body", "body": b""})
         finally:

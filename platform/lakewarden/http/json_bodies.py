@@ -20,7 +20,7 @@ _DECODING: Final = Lock()
 def decode(body: bytes, shape: type[T], *, may_be_large: bool) -> T:
     """The JSON body as `shape`; unknown members are ignored. Raises BadRequest that says where it is wrong.
 
-    Decoding holds up all other threads: only bodies that hold whole documents may be large (PayloadTooLarge), and
+    Decoding blocks all other threads: only bodies that hold whole documents may be large (PayloadTooLarge), and
     such ones are decoded one after another.
     """
     settings, size = config.current().server, len(body)

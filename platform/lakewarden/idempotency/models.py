@@ -11,7 +11,7 @@ class IdempotencyRecord(models.Model):
     object_type = models.TextField(default="")
     object_id = models.TextField(default="")
     data = models.JSONField(default=dict)
-    refusal_status = models.IntegerField(null=True, help_text="When the request was refused for good.")
+    refusal_status = models.IntegerField(null=True, help_text="When a repeated request would be refused again.")
     refusal_body = models.TextField(default="")
     answer_status = models.SmallIntegerField(null=True, help_text="Of an answer that cannot be made from the state.")
     answer_body = models.TextField(default="", db_default="")

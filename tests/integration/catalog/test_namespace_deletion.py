@@ -1,4 +1,4 @@
-"""Recursive drops of namespaces: as one aside and back, for good, by a task when much lies below, and not at all."""
+"""Recursive drops of namespaces: restorable as a whole, permanent, by a task if there is much below, and refused."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

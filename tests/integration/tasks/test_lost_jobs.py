@@ -7,7 +7,7 @@ begun                        the job is given back; the former attempt finds out
 announced, removed           the next attempt reads the announcement, and counts it; the former settles nothing any more
 settled                      the next attempt finds what is left
 task ended, job not          the job is given back, and its run finds nothing to do
-stopped, new job, old not    the old job is given up, and is no task's any more
+stopped, new job, old not    the old job is given up, and belongs to no task
 given up, task not settled   the task is an orphan, settled by whoever looks next
 """
 

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 ('object_type', models.TextField(default='')),
                 ('object_id', models.TextField(default='')),
                 ('data', models.JSONField(default=dict)),
-                ('refusal_status', models.IntegerField(help_text='When the request was refused for good.', null=True)),
+                ('refusal_status', models.IntegerField(help_text='When a repeated request would be refused again.', null=True)),
                 ('refusal_body', models.TextField(default='')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],
