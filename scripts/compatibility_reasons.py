@@ -72,7 +72,7 @@ DELIBERATE = (
     Deliberate(
         "A plain drop with `recursive=true` in a warehouse with soft deletion deletes softly, too.",
         "What is dropped together can be restored like what is dropped alone.",
-        "`force=true` deletes for good",
+        "`force=true` deletes permanently",
     ),
 )
 
@@ -88,7 +88,7 @@ DIFFERENT = {
     ("*", "request: operation.*.action is object|string, not string"): "",
     ("POST */action/batch-check", "request: checks.operation.*.action.*"): "",  # accepted: `additionalProperties`
     ("GET */info", "answer: lakekeeper-enterprise-*"): _ONE_EDITION,
-    ("GET */info", "answer: *commit-sha"): "the version tells the commit",
+    ("GET */info", "answer: *commit-sha"): "the version identifies the commit",
     ("GET */info", "answer: license-status.*"): _ONE_EDITION,
     ("*", "*storage-profile*"): _LOCAL,
     ("*", "*storage-credential*"): _LOCAL,

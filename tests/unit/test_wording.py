@@ -72,9 +72,9 @@ def descriptions(document: object) -> Iterator[str]:
 
 
 def paragraphs(document: str) -> Iterator[str]:
-    """The paragraphs and tables of a Markdown document, without code."""
+    """The paragraphs and rows of tables of a Markdown document, without code."""
     without_code = re.sub(r"```.*?```", "", document, flags=re.DOTALL)
-    yield from (" ".join(each.split()) for each in without_code.split("\n\n"))
+    yield from (" ".join(each.split()) for each in re.split(r"\n\n|\n(?=\|)", without_code))
 
 
 def found_in(room: str, read: Callable[[str], Iterator[str]]) -> list[str]:

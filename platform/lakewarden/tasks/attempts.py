@@ -130,8 +130,7 @@ def _begin(task_id: UUID) -> Attempt:
     hold = holding.current()
     with transaction.atomic():
         # The task is locked before its job, as everywhere. A worker that is given the job after the check below waits
-        # for
-        # this lock, so its attempt begins after this one.
+        # for this lock, so its attempt begins after this one.
         fetch("select 1 from task where id = %s for update", [task_id])
         if hold is not None and not hold.is_valid():
             raise Superseded

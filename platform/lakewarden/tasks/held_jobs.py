@@ -53,8 +53,7 @@ class HeldJobs(JobManager):
         try:
             if self._has_lost_some:
                 # a job may have been assigned to this worker although the answer was lost: nobody would run it while
-                # this
-                # worker is alive, so it is given back
+                # this worker is alive, so it is given back
                 await self.connector.execute_query_async(
                     _GIVE_BACK, worker_id=worker_id, held=[number for number, _ in self._held]
                 )

@@ -18,6 +18,15 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "adr"),
 ]
+BASES = (".", "platform", "platform/lakewarden", "catalog", "docs", "tests", "integrations")
+"""Where paths in documents begin."""
+SHORT = {
+    "C": "tests/conformance",
+    "I": "tests/integration/catalog",
+    "P": "tests/property/iceberg",
+    "U": "tests/unit/iceberg",
+}
+"""Folders as docs/reference/catalog-tests.md abbreviates them."""
 ENGINES = (ROOT / "docs" / "how-to" / "engines.md").read_text()
 
 
@@ -26,6 +35,28 @@ def named(pattern: str) -> Iterator[tuple[str, str]]:
     for page in PAGES:
         for found in re.finditer(pattern, page.read_text(), re.MULTILINE):
             yield found[1], page.relative_to(ROOT).as_posix()
+
+
+def exists(path: str) -> bool:
+    """Whether a file or folder fits the path, in which `*` and `<…>` stand for any name."""
+    first, _, rest = re.sub(r"<[a-z]+>", "*", path).rstrip("/").partition("/")
+    pattern = "/".join(filter(None, (SHORT.get(first, first), rest)))
+    return any(next((ROOT / base).glob(pattern), None) for base in BASES)
+
+
+def test_every_file_and_folder_exists() -> None:
+    paths = list(named(r"(?<![\w/`])`([\w*][\w.*<>-]*/(?:[\w.*<>-]+/)*(?:[\w*<>-]+\.(?:py|md|txt|toml|rego|java))?)`"))
+    assert len(paths) > 50
+    assert [each for each in paths if not exists(each[0])] == []
+
+
+def test_every_module_of_the_kernel_has_a_floor() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    rows = page.partition("## Floors of the kernel")[2].partition("\n## ")[0]
+    named_modules = re.findall(r"`([a-z_]+)`", "".join(re.findall(r"^\|.*$", rows, re.MULTILINE)))
+    found = [each for each in (ROOT / "platform" / "lakewarden").iterdir() if not each.name.startswith("__")]
+    modules = [each.stem for each in found if each.suffix == ".py" or (each / "__init__.py").exists()]
+    assert sorted(named_modules) == sorted(modules)
 
 
 def test_every_command_exists() -> None:
