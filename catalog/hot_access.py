@@ -46,7 +46,7 @@ _USED: Final = IS_USED.format(principal="k.principal", key="k.key")
 
 @dataclass(frozen=True, slots=True)
 class _Place(Generic[T]):
-    """What something lies in, of this version of its rows."""
+    """The objects that contain an object, for these versions of their rows."""
 
     version: str
     target: T

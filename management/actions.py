@@ -126,7 +126,7 @@ class WarehouseActions(ActionsView):
 
 
 class InWarehouseActions(ActionsView):
-    """Actions on namespaces and on what lies in them; `kind` is the type of the object."""
+    """Actions on namespaces and on objects in them; `kind` is the type of the object."""
 
     kind = cast("ObjectType", None)
 

@@ -86,7 +86,7 @@ def of_caller(context: RequestContext, chain: Sequence[ObjectRef], action: Actio
 
 
 def of_principal(principal: PrincipalId, chain: Sequence[ObjectRef], action: Action) -> NamedExplanation:
-    """Like `of_caller`, for another principal, without roles from a token: no token of theirs is at hand."""
+    """Like `of_caller`, for another principal, without roles from a token: the server does not have their token."""
     asked = access.principal_of(principal)
     return _explained(asked, {asked.id: ()}, chain, action, {})
 

@@ -266,7 +266,7 @@ def _of_ids(rows: models.QuerySet[M], names: Iterable[str]) -> dict[UUID | None,
 
 
 def _place(asked: Asked) -> tuple[UUID, str] | None:
-    """Warehouse id and path key of the namespace that `asked` names or lies in; None if it cannot exist."""
+    """Warehouse id and path key of the namespace that `asked` names or is in; None if it cannot exist."""
     warehouse = _uuid(asked.warehouse)
     if warehouse is None or not asked.path or not can_be(asked.path):
         return None

@@ -115,7 +115,7 @@ def manages_grants(principal: PrincipalId, chain: list[ObjectRef]) -> bool:
 
 
 def principal_of(principal: PrincipalId) -> Principal:
-    """A principal other than the caller, without roles from a token: no token of theirs is at hand."""
+    """A principal other than the caller, without roles from a token: the server does not have their token."""
     return _NOBODY if User.objects.filter(id=principal, deleted_at__isnull=False).exists() else Principal(principal)
 
 

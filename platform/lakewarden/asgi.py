@@ -88,7 +88,7 @@ class _Request:
         return self.path.startswith(CALLABLE)
 
     def key(self) -> str:
-        """Who shares the server's means with others, as far as that is known by now."""
+        """The caller whose share of the server's resources a request uses, as far as it is known by now."""
         known = _callers.known(self.headers, self.address)
         return f"address {self.address}" if known is None else known.key
 
@@ -116,7 +116,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _answer(request: _Request) -> Answer:
-    """Health first, whatever else is stuck; then small bodies for anybody, larger ones for callers who are known."""
+    """Health first, so that nothing else can block it; then small bodies for anybody, larger ones for known callers."""
     if request.path in health.PATHS:
         return await health.answer(request.scope["method"], request.path)
     if health.STOPPING.is_set():

@@ -64,7 +64,7 @@ def _may_take_over(context: RequestContext, left: LeftLocation) -> bool:
 
 
 def _is_empty(profile: StorageProfile, left: LeftLocation) -> bool:
-    """Whether no file lies in the part that both locations share."""
+    """Whether there is no file in the part that both locations share."""
     real = profile.real_location
     common = profile.location + left.location[len(real) :] if is_at_or_in(left.location, real) else profile.location
     try:

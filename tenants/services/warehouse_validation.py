@@ -139,7 +139,7 @@ def check_spec_mutable(warehouse: Warehouse, context: RequestContext) -> None:
 
 
 def ensure_exclusive(profile: StorageProfile, *, but: UUID | None) -> None:
-    """Raises AlreadyExists if the location equals, contains or lies in that of another warehouse of the server.
+    """Raises AlreadyExists if the location equals, contains or is inside that of another warehouse of the server.
 
     The message does not name the other warehouse: it may belong to another project.
     """

@@ -95,18 +95,16 @@ def test_messages_of_the_source(room: str) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("room", [*ROOMS, "scripts", "tests", "benchmarks"])
+@pytest.mark.parametrize("room", [*ROOMS, "scripts", "benchmarks"])
 def test_docstrings_and_comments_of_the_source(room: str) -> None:
     found = found_in(room, remarks)
     assert not found, "\n".join(found)
 
 
 def test_documents() -> None:
-    documents = [
-        *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
-    ]
-    assert len(documents) > 50
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "adr"]
+    documents = [*pages, *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))]
+    assert len(documents) > 30
     found = [
         f"{path.relative_to(ROOT)}: {fault}"
         for path in documents

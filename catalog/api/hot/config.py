@@ -1,4 +1,4 @@
-"""`GET /v1/config` of somebody who has called before."""
+"""`GET /v1/config` for callers who have called before."""
 
 from functools import lru_cache
 from typing import Final

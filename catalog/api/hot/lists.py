@@ -33,7 +33,7 @@ _PLACES: dict[tuple[ObjectType, Key], Found] = {}
 
 
 class _Listed(NamedTuple):
-    """What an answer is built of: the page that was asked for, and the names that the database has just given."""
+    """The parts of an answer: the requested page, and the names that the database has just returned."""
 
     object_id: str
     page: Page

@@ -78,7 +78,7 @@ class Batches(Generic[Item, Outcome]):
         batch, weight = [], 0
         while self._waiting and weight < self._most:
             item, answer = self._waiting.take()
-            if not answer.done():  # else its caller has gone away, and nothing of it has begun
+            if not answer.done():  # otherwise its caller has disconnected, and its work has not begun
                 batch.append((item, answer))
                 weight += self._weigh(item)
         return batch

@@ -73,7 +73,7 @@ class Coalescer:
             return
         found = {row[0]: row[1:] for row in rows}
         for key, answer in batch:
-            if not answer.done():  # its request may have gone away meanwhile
+            if not answer.done():  # its request may have been cancelled meanwhile
                 answer.set_result(found.get(numbers[key]))
 
     async def _fetch(self, columns: list[list[object]]) -> list[Row]:

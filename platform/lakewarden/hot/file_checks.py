@@ -36,7 +36,7 @@ class FileChecks:
         self._timer: asyncio.TimerHandle | None = None
 
     async def is_missing(self, check: Check) -> bool:
-        """What `check` says, or has just said; False when it does not say it in time, and while an earlier one hangs.
+        """The result of `check`, or its last result; False if it takes too long, and while an earlier call hangs.
 
         `check` stands for one file: the same object is asked for it again.
         """

@@ -17,7 +17,9 @@ from lakewarden.prepared_statements import rows_of
 
 @dataclass(frozen=True, slots=True)
 class KeyedChange:
-    """A change that was asked for with a key; `number` is the caller's name for it, `group` what it happens with."""
+    """A change that was requested with a key; `number` identifies it for the caller, `group` the changes that it
+    belongs to.
+    """
 
     number: int
     group: int

@@ -29,7 +29,7 @@ TURN = "1818978660, hashtext(principal_id || key::text)"
 """The advisory lock of a key, until the end of its transaction: a batch of commits sees by it that it had to wait."""
 
 IS_USED = "exists (select from idempotency_record r where r.principal_id = {principal} and r.key = {key})"
-"""Whether there is a row of a key, of whatever age: for statements that learn more by one question."""
+"""Whether there is a row of a key, of any age; as a part of statements that also read other data."""
 
 
 class RepeatedRequest(Conflict):
@@ -54,8 +54,9 @@ class Outcome:
 
 
 def parse(value: str, *, project_id: str | None, method: str, path: str, body: bytes) -> IdempotencyKey:
-    """The key of a request. `project_id` is part of its fingerprint, because the same path may name an object in each
-    project.
+    """The key of a request.
+
+    `project_id` is part of its fingerprint, because the same path may name an object in each project.
 
     Raises BadRequest unless `value` is a UUID of 36 characters.
     """

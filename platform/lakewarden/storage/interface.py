@@ -13,7 +13,7 @@ class StorageError(Exception):
 
 
 class OutOfReach(StorageError):
-    """The location lies outside of the profile's base, as written or through a link."""
+    """The location is outside of the profile's base, as written or through a link."""
 
 
 class FileMissing(StorageError):
@@ -58,11 +58,11 @@ class Storage(Protocol):
         ...
 
     def is_known_missing(self, location: str) -> bool:
-        """Whether the store can tell without a request to a server that no file lies at `location`."""
+        """Whether the storage knows, without a request to a server, that there is no file at `location`."""
         ...
 
     def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
-        """Whether no file lies below `location`; with `since`, none that was changed last before that time."""
+        """Whether there is no file below `location`; with `since`, none that was last changed before that time."""
         ...
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
@@ -75,7 +75,7 @@ class Storage(Protocol):
         ...
 
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
-        """Remove what a survey found, `at_once` files at a time, unless something else lies there by now."""
+        """Remove what a survey found, `at_once` files at a time, unless it has been replaced meanwhile."""
         ...
 
     def ensure_there(self) -> None:

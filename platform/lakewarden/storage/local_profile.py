@@ -59,7 +59,7 @@ class LocalProfile(StorageProfile):
         return SCHEME + local_path(location).rstrip("/")
 
     def ensure_allowed(self, settings: StorageConfig) -> None:
-        """The directory lies below one of the operator's roots."""
+        """The directory is below one of the operator's roots."""
         # a link below a root may lead out of it
         meant = Path(os.path.realpath(self.base_path))
         if not any(meant.is_relative_to(root.resolve()) for root in settings.local_roots):

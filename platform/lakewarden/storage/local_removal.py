@@ -1,4 +1,4 @@
-"""Finds and removes what lies below a folder, by handles of folders: a link that is put in the way leads nowhere.
+"""Finds and removes everything below a folder, by handles of folders: a link cannot lead it to another place.
 
 Only `LocalStorage` calls this. Folders are opened one by one, each inside the one before, and never through a link:
 what is checked is what is used.

@@ -1,10 +1,10 @@
-"""Locations in the normal form that their profile gives them: what lies in what is decided by their text alone."""
+"""Locations in the normal form of their profile: a comparison of texts decides whether one contains another."""
 
 from collections.abc import Iterable
 
 
 def is_in(location: str, place: str) -> bool:
-    """Whether `location` lies below `place`: not the place itself."""
+    """Whether `location` is below `place`, and not equal to it."""
     return location.startswith(f"{place}/")
 
 
@@ -17,7 +17,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def around(location: str) -> list[str]:
-    """`location` and every folder that it lies in."""
+    """`location` and every folder that contains it."""
     parts = location.split("/")
     return ["/".join(parts[:count]) for count in range(3, len(parts) + 1)]
 

@@ -1,4 +1,4 @@
-"""The contract of storage profiles: where a warehouse lies, and how locations in it are written."""
+"""The contract of storage profiles: where a warehouse is, and how locations in it are written."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -12,16 +12,17 @@ from lakewarden.storage.interface import Storage
 class StorageProfile(BaseModel, ABC):
     """A profile of the management API: a further type is a class of its own in `profiles.PROFILES`.
 
-    Locations are URIs. All that the catalog keeps and compares are in the normal form, in which the place of a file has
-    one spelling and a folder no slash at its end: then what lies in what is decided by the text (see `places`).
+    Locations are URIs. The catalog stores and compares them in the normal form only, in which each location has exactly
+    one spelling and a folder has no slash at its end. So a comparison of texts decides whether one contains another
+    (see `places`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     LONGEST_NAME: ClassVar[int]
-    """In bytes, of what stands between two slashes of a location."""
+    """In bytes, of one name between two slashes of a location."""
     PLACE_FIELDS: ClassVar[tuple[str, ...]]
-    """The fields that say where the files are: once there are any, they are not changed."""
+    """The fields that say where the files are: they cannot be changed once there are files."""
 
     SEES_MISSING_FILES: ClassVar[bool]
     """Whether it takes no request to a server to know that a file is gone: `Storage.is_known_missing` tells."""
@@ -62,7 +63,7 @@ class StorageProfile(BaseModel, ABC):
         return self.model_dump(by_alias=True)
 
     def field_moved_by(self, after: "StorageProfile") -> str | None:
-        """The first field by which `after` lies elsewhere; None: files stay where they are."""
+        """The first field in which `after` has another location; None: files stay where they are."""
         if after.type != self.type:
             return "type"
         mine, others = self.dump(), after.dump()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 class Found:
     """A file (or link), or a folder that is empty once all before it is gone; `path` is relative to what stays.
 
-    `version` differs when something else lies at the path by now; `size` is in bytes, 0 of a folder.
+    `version` differs if it has been replaced meanwhile; `size` is in bytes, 0 of a folder.
     """
 
     path: str

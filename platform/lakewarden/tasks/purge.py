@@ -38,7 +38,7 @@ class Rule(Protocol):
     """
 
     def ensure_own(self, location: str, owner: str | None) -> None:
-        """Raises StorageError if another object's location equals, contains or lies in `location`."""
+        """Raises StorageError if another object's location equals, contains or is inside `location`."""
         ...
 
     def settled(self, location: str, owner: str | None) -> None:

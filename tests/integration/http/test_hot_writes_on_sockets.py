@@ -1,4 +1,4 @@
-"""Commits to tables through real connections: a server that is told to stop, and clients that go away or are slow."""
+"""Commits to tables through real connections: a server that gets a signal to stop, and clients that disconnect or are slow."""
 
 import json
 import os
