@@ -43,6 +43,10 @@ _ABOUT = {
         "there are as many objects of the kind as the server allows",
         "delete some, or ask the operator to raise the limit; see [Limits](../explanation/limits.md)",
     ),
+    "ImmutablePropertyException": (
+        "the property can be set once, and neither changed nor removed",
+        "omit the property; for another value, create another table",
+    ),
     "IllegalArgumentException": ("an argument breaks a rule of the Iceberg format", "change the request"),
     "ValidationException": ("the request contradicts itself or the stored state", "change the request"),
     "CatalogAlreadyBootstrapped": ("the server has an administrator already", "nothing, or ask them"),

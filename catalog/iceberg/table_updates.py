@@ -1,6 +1,7 @@
 """Updates of the table itself: uuid, format version, location, properties, encryption keys."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -9,9 +10,11 @@ from msgspec import Raw
 from catalog.iceberg import wire
 from catalog.iceberg.table_draft import NEWEST_FORMAT, TableDraft
 from catalog.iceberg.wire import Int32, Wire
-from lakewarden.errors import BadRequest, InvalidArgument
+from lakewarden.errors import BadRequest, ImmutableProperty, InvalidArgument
 
 KEYS: Final = "encryption-keys"
+IMMUTABLE: Final = frozenset({"encryption.key-id"})
+"""Properties that cannot change once they are set: the table's files are encrypted with this key."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -136,6 +139,7 @@ def property_removals(update: RemoveProperties) -> list[str]:
 
 def set_properties(draft: TableDraft, update: SetProperties) -> None:
     if found := property_updates(update):
+        _ensure_kept(draft, {name: found[name] for name in IMMUTABLE & found.keys()})
         # a change even if the values are equal, as in Iceberg's Java library: clients expect a new metadata file
         draft.properties.update(found)
         draft.changed = True
@@ -144,9 +148,21 @@ def set_properties(draft: TableDraft, update: SetProperties) -> None:
 def remove_properties(draft: TableDraft, update: RemoveProperties) -> None:
     """Remove properties; missing ones are ignored."""
     if found := property_removals(update):
+        _ensure_kept(draft, dict.fromkeys(IMMUTABLE.intersection(found)))
         for name in found:
             draft.properties.pop(name, None)
         draft.changed = True
+
+
+def _ensure_kept(draft: TableDraft, asked: Mapping[str, str | None]) -> None:
+    """Raises ImmutableProperty if a property that cannot change would get another value (None: be removed)."""
+    for name, value in asked.items():
+        kept = draft.properties.get(name)
+        if kept is not None and value != kept and not draft.is_new:
+            change = "removed" if value is None else f"changed to {value!r}"
+            raise ImmutableProperty(
+                f"The table property {name} is {kept!r} and cannot be {change}: it is immutable once it is set"
+            )
 
 
 def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:

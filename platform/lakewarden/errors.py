@@ -4,6 +4,7 @@ LakewardenError
 ├── BadRequest 400                  malformed input: the caller must change the request
 │   ├── ProjectIdMissing            the request names no project, and there is no default one
 │   ├── QuotaExceeded               there are as many objects of the kind as the configuration allows
+│   ├── ImmutableProperty           the property can be set once, and neither changed nor removed
 │   ├── InvalidArgument             an argument breaks a rule of the Iceberg format (IllegalArgumentException)
 │   └── ValidationFailed            well-formed, but contradicts itself or the stored state (ValidationException)
 ├── NotAuthorized 401               no valid credentials
@@ -59,6 +60,10 @@ class QuotaExceeded(BadRequest):
     """Not a conflict: engines take a 409 for `it exists already`, and go on."""
 
     wire_type = "QuotaExceededException"
+
+
+class ImmutableProperty(BadRequest):
+    wire_type = "ImmutablePropertyException"
 
 
 class InvalidArgument(BadRequest):

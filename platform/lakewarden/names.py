@@ -18,10 +18,17 @@ def check_name(name: str, *, what: str) -> str:
     """Returns `name`; raises InvalidArgument if it cannot be stored in the database or used in a path."""
     if not name:
         raise InvalidArgument(f"Invalid {what} name: it is empty")
+    if all(_is_invisible(character) for character in name):
+        raise InvalidArgument(f"Invalid {what} name {name[:80]!r}: it is blank, and a visible character is expected")
     if len(name) > MAX_NAME_LENGTH:
         raise InvalidArgument(f"Invalid {what} name: {len(name)} characters, at most {MAX_NAME_LENGTH} are allowed")
-    if any(character < " " or character == "\x7f" for character in name):
+    if any(unicodedata.category(character) == "Cc" for character in name):
         raise InvalidArgument(f"Invalid {what} name: {name!r} contains a control character")
     if any("\ud800" <= character <= "\udfff" for character in name):
         raise InvalidArgument(f"Invalid {what} name: it contains half of a surrogate pair")
     return name
+
+
+def _is_invisible(character: str) -> bool:
+    """Blanks of all kinds, and characters that only say how others are shown, e.g. the zero-width space."""
+    return unicodedata.category(character) in {"Zs", "Zl", "Zp", "Cf"}

@@ -89,25 +89,32 @@ def _inside(namespace: Namespace) -> _Inside:
 
 
 def _ensure_empty(namespace: Namespace, inside: _Inside, options: DropOptions) -> None:
-    """Objects that can still be restored do not prevent a drop that can be undone itself."""
+    """What can still be restored counts: whoever wants it back must not lose the namespace it lies in by accident."""
     if inside.live:
         raise NamespaceNotEmpty(
             f"Namespace {namespace} is not empty. Drop what it holds first ({inside.tabulars} tables and views, "
             f"{inside.namespaces} namespaces), or all at once with recursive=true"
         )
-    if inside.dropped and not options.is_soft(namespace.warehouse):
-        raise _not_removed(namespace, inside)
+    is_soft = options.is_soft(namespace.warehouse)
+    if inside.restorable or (inside.dropped and not is_soft):
+        raise _not_removed(namespace, inside, is_soft=is_soft)
 
 
-def _not_removed(namespace: Namespace, inside: _Inside) -> NamespaceNotEmpty:
-    if inside.until is None:
+def _not_removed(namespace: Namespace, inside: _Inside, *, is_soft: bool) -> NamespaceNotEmpty:
+    rows = fetch(_RESTORABLE, {"id": namespace.id, "limit": MOST_NAMED})
+    if not rows:
         return NamespaceNotEmpty(
             f"Namespace {namespace} is not empty yet: {inside.dropped} dropped objects in it are being removed. Try "
             "again later, or drop it with recursive=true"
         )
+    named = ", ".join(f"{word_of(kind)} {'.'.join(path)} until {until.isoformat()}" for kind, path, until, _ in rows)
+    rest = f" and {rows[0][3] - len(rows)} more" if rows[0][3] > len(rows) else ""
+    way = "drop all of it, to be restored together, with recursive=true"
+    if not is_soft:
+        way = "drop everything permanently with recursive=true and force=true"
     return NamespaceNotEmpty(
-        f"Namespace {namespace} is not empty: {inside.restorable} dropped objects in it can be restored until "
-        f"{inside.until.isoformat()}. Wait for that, or drop everything permanently with recursive=true and force=true"
+        f"Namespace {namespace} is not empty, dropped objects in it can be restored: {named}{rest}. Restore them, wait "
+        f"for that, or {way}"
     )
 
 
@@ -142,7 +149,7 @@ def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Insid
 def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Inside) -> None:
     namespace = granted.target
     if inside.restorable and not options.force:
-        raise _not_removed(namespace, inside)
+        raise _not_removed(namespace, inside, is_soft=False)
     is_tracked = inside.live + inside.dropped >= config.current().deletion.tracked_from
     deletion = begin(
         _named(namespace),
@@ -210,6 +217,9 @@ _ALL = """
         select n.id from namespace n join below b on n.parent_id = b.id
     )
 """
+_RESTORABLE_DELETION = """
+    deletion d on d.id = f.deletion_id and not d.is_final and d.begun_at is null and d.expires_at > clock_timestamp()
+"""
 _LOCK_NAMESPACES = f"""{_LIVE}, locked as materialized (
         select n.id from namespace n join below b on b.id = n.id order by n.id for update of n
     )
@@ -229,8 +239,17 @@ _INSIDE = f"""{_ALL}, found as (
     select count(*) filter (where kind = 'n' and f.deletion_id is null),
            count(*) filter (where kind = 't' and f.deletion_id is null),
            count(f.deletion_id), count(d.id), max(d.expires_at)
-    from found f left join deletion d on d.id = f.deletion_id and not d.is_final
-        and d.begun_at is null and d.expires_at > clock_timestamp()
+    from found f left join {_RESTORABLE_DELETION}
+"""  # noqa: S608 text of our own
+_RESTORABLE = f"""{_ALL}, found as (
+        select 'namespace' as kind, n.path, n.deletion_id
+        from below b join namespace n on n.id = b.id where n.id <> %(id)s::uuid
+        union all
+        select t.kind, n.path || t.name, t.deletion_id
+        from below b join namespace n on n.id = b.id join tabular t on t.namespace_id = n.id
+    )
+    select f.kind, f.path, d.expires_at, count(*) over () from found f join {_RESTORABLE_DELETION}
+    order by f.path, f.kind limit %(limit)s
 """  # noqa: S608 text of our own
 _PROTECTED = f"""{_LIVE}, found as (
         select 'namespace' as kind, n.path from below b join namespace n on n.id = b.id

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 import pytest
 from django.db import connection
@@ -172,7 +173,7 @@ def test_what_can_be_restored_stands_in_the_way_of_a_drop_for_good(lake: Lake, s
     for recursive in ("true", "false"):
         refused = drop(lake, ("sales", "eu", "de"), recursive=recursive)
         assert refused.error() == (409, "NamespaceNotEmptyException")
-        assert "can be restored until" in refused.message()
+        assert "dropped objects in it can be restored: table sales.eu.de.stock until" in refused.message()
     assert drop(lake, ("sales", "eu", "de"), force="true").status == 204
     assert not Deletion.objects.exists()
     assert not Tabular.everything.filter(name="stock").exists()
@@ -181,11 +182,44 @@ def test_what_can_be_restored_stands_in_the_way_of_a_drop_for_good(lake: Lake, s
     assert run_job() == 0
 
 
-def test_a_soft_drop_is_not_stopped_by_what_can_be_restored(lake: Lake, set_profile: SetProfile) -> None:
+def test_a_plain_drop_is_stopped_by_what_can_be_restored(lake: Lake, set_profile: SetProfile) -> None:
     set_profile(3600)
     lake.client.delete(lake.table("stock", within=("sales", "eu", "de")))
+    (dropped,) = deleted(lake, "tabulars")
+    refused = drop(lake, ("sales", "eu", "de"), recursive="false")
+    assert refused.error() == (409, "NamespaceNotEmptyException")
+    until = datetime.fromisoformat(dropped["expiration-date"]).isoformat()
+    assert f"table sales.eu.de.stock until {until}" in refused.message()
+    assert "with recursive=true" in refused.message()
+    assert "force" not in refused.message()
+    # the ones above hold it as well, and a dropped namespace counts like a table
+    assert drop(lake, ("sales", "eu", "de")).status == 204
+    for name in ("orders", "report"):
+        lake.client.delete(lake.path("namespaces", ("sales", "eu"), "views" if name == "report" else "tables", name))
+    refused = drop(lake, ("sales", "eu"), recursive="false")
+    assert refused.error() == (409, "NamespaceNotEmptyException")
+    assert "namespace sales.eu.de until" in refused.message()
+    assert drop(lake, ("sales", "eu")).status == 204
+    assert [each["name"] for each in deleted(lake, "namespaces")] == ["eu", "de"]
+
+
+def test_what_is_no_longer_restorable_does_not_stop_a_soft_drop(lake: Lake, set_profile: SetProfile) -> None:
+    set_profile(3600)
+    lake.client.delete(lake.table("stock", within=("sales", "eu", "de")))
+    pass_time(3600)
     assert drop(lake, ("sales", "eu", "de"), recursive="false").status == 204
-    assert len(deleted(lake, "namespaces")) == 1
+
+
+def test_of_many_that_can_be_restored_the_first_are_named(lake: Lake, set_profile: SetProfile) -> None:
+    set_profile(3600)
+    assert lake.create_namespace("many").status == 200
+    for number in range(22):
+        lake.create_table(f"t{number:02}", within="many")
+        lake.client.delete(lake.table(f"t{number:02}", within="many"))
+    refused = drop(lake, "many", recursive="false").message()
+    assert "table many.t19 until" in refused
+    assert "many.t20" not in refused
+    assert "and 2 more" in refused
 
 
 @pytest.mark.parametrize("seconds", [None, 3600])

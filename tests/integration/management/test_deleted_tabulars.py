@@ -9,13 +9,14 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from catalog.models import Deletion, Tabular, TabularDocument
+from catalog.access import namespace_chain, tabular_chain
+from catalog.models import Deletion, Namespace, Tabular, TabularDocument
 from catalog.services.deletion.expire import expire_deletion
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.ledger.models import Grant
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId
+from lakewarden.context import PrincipalId, role_principal
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Warehouse
 from tenants.services import projects
@@ -352,8 +353,6 @@ def test_the_list_of_a_namespace(lake: Lake) -> None:
 
 
 def give_on(kind: str, identifier: str, name: str, privilege: Privilege) -> None:
-    from catalog.access import namespace_chain, tabular_chain  # noqa: PLC0415 two of many names
-
     tabular = Tabular.everything.select_related("namespace__warehouse__project").get(uuid=identifier)
     chain = tabular_chain(tabular) if kind == "table" else namespace_chain(tabular.namespace)
     ledger.give(chain, [(PrincipalId(f"oidc~{name}"), privilege)], granted_by=PrincipalId("oidc~admin"))
@@ -374,6 +373,41 @@ def test_who_has_a_right_on_some_objects_sees_those(lake: Lake, kind: str) -> No
     hidden, missing = undrop(lake, secret, caller=reader), undrop(lake, MISSING, caller=reader)
     assert hidden.error() == missing.error() == (404, "NoSuchTableException")
     assert hidden.message().replace(secret, "?") == missing.message().replace(MISSING, "?")
+
+
+@pytest.mark.parametrize("way", ["own", "granted", "in a namespace", "through a role"])
+def test_whoever_has_a_right_only_inside_a_warehouse_lists_what_they_may_see(
+    lake: Lake, admin: AsgiClient, way: str
+) -> None:
+    lake.create_namespace("inner")
+    namespace = Namespace.objects.get(path=["inner"])
+    place = route(lake, f"namespace/{namespace.id}/grants")
+    maker = lake.as_user("maker")
+    assert maker.client.get("/management/v1/whoami").status == 200
+    entry = {"privilege": "create", "principal": {"user": "oidc~maker"}}
+    assert admin.post(place, {"writes": [entry]}).status == 204
+    assert maker.create_table("mine", within="inner").status == 200
+    assert lake.create_table("other", within="inner").status == 200
+    assert maker.client.delete(maker.table("mine", within="inner")).status == 204
+    assert lake.client.delete(lake.table("other", within="inner")).status == 204
+    reader, seen = maker.client, ["other", "mine"]  # who may create in a namespace sees what lies in it
+    if way != "own":
+        reader, seen = lake.client.as_user("reader"), ["other"]
+        assert reader.get("/management/v1/whoami").status == 200
+        principal = {"user": "oidc~reader"}
+        if way == "through a role":
+            role = admin.post("/management/v1/role", {"name": "readers"}).json()["id"]
+            body = {"members": [{"user": "oidc~reader"}]}
+            assert admin.post(f"/management/v1/role/{role}/members", body).status in {200, 204}
+            principal = {"role": role}
+        target = Tabular.everything.select_related("namespace__warehouse__project").get(name="other")
+        who = PrincipalId(principal["user"]) if "user" in principal else role_principal(principal["role"])
+        chain = tabular_chain(target)
+        if way == "in a namespace":
+            chain, seen = namespace_chain(target.namespace), ["other", "mine"]
+        ledger.give(chain, [(who, Privilege.SELECT)], granted_by=PrincipalId("oidc~admin"))
+        projects.bump_epoch(target.namespace.warehouse.project_id)
+    assert [each["name"] for each in listed(lake, caller=reader)] == seen
 
 
 def test_a_stranger_is_told_that_there_is_no_warehouse(lake: Lake, stranger: AsgiClient) -> None:

@@ -16,7 +16,7 @@ def test_other_names_have_other_keys(one: str, other: str) -> None:
     assert match_key(one) != match_key(other)
 
 
-@pytest.mark.parametrize("name", ["a", " ", "a.b/c%d+e", "数据", "🦆", "x" * 255, "'", '"', "\\", "\x80"])
+@pytest.mark.parametrize("name", ["a", "a b", "a.b/c%d+e", "数据", "🦆", "x" * 255, "'", '"', "\\", "\u200bx"])
 def test_names_may_be_odd(name: str) -> None:
     assert check_name(name, what="table") == name
 
@@ -29,6 +29,10 @@ def test_names_may_be_odd(name: str) -> None:
         ("a\n", "control"),
         ("\x00", "control"),
         ("\x7f", "control"),
+        ("a\x85b", "control"),
+        (" ", "blank"),
+        ("\u00a0\u2003", "blank"),
+        ("\u200b", "blank"),
         ("\ud800", "surrogate"),
     ],
 )

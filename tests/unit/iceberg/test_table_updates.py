@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakewarden.errors import BadRequest, InvalidArgument
+from lakewarden.errors import BadRequest, ImmutableProperty, InvalidArgument
 from tests.unit.iceberg.documents import LOCATION, OTHER_UUID, UUID, Document, commit, create, document, ref, snapshot
 
 
@@ -110,3 +110,19 @@ def test_removing_an_encryption_key_that_is_not_there_changes_nothing() -> None:
 def test_key_metadata_must_be_base64() -> None:
     with pytest.raises(BadRequest, match="encrypted-key-metadata"):
         commit(create(3), key("k", **{"encrypted-key-metadata": "?"}))
+
+
+def test_the_encryption_key_stays_once_it_is_set() -> None:
+    base = create()
+    keyed = commit(base, {"action": "set-properties", "updates": {"encryption.key-id": "k1"}})
+    same = commit(keyed, {"action": "set-properties", "updates": {"encryption.key-id": "k1", "a": "b"}})
+    assert same.properties["encryption.key-id"] == "k1"
+    for update in (
+        {"action": "set-properties", "updates": {"encryption.key-id": "k2"}},
+        {"action": "set-properties", "updated": {"encryption.key-id": ""}},
+        {"action": "remove-properties", "removals": ["a", "encryption.key-id"]},
+        {"action": "remove-properties", "removed": ["encryption.key-id"]},
+    ):
+        with pytest.raises(ImmutableProperty, match="is 'k1' and cannot be"):
+            commit(keyed, update)
+    assert commit(base, {"action": "remove-properties", "removals": ["encryption.key-id"]}) is not keyed
