@@ -54,6 +54,7 @@ class ResourceShape(Shape):
     namespace_id = serializers.CharField(required=False)
     table_id = serializers.CharField(required=False)
     view_id = serializers.CharField(required=False)
+    generic_table_id = serializers.CharField(required=False)
     tag_definition_id = serializers.CharField(required=False)
 
 
@@ -213,7 +214,9 @@ def _paged(page: Page, keyed: list[tuple[Given, str]]) -> dict[str, Any]:
 
 def _plain(entry: Given) -> dict[str, Any]:
     kind, identifier = entry.ref.type, entry.ref.public_id
-    resource = {"type": kind.value} if kind is ObjectType.SERVER else {"type": kind.value, f"{kind}_id": identifier}
+    resource = {"type": kind.value}
+    if kind is not ObjectType.SERVER:
+        resource[f"{kind.replace('-', '_')}_id"] = identifier
     if kind in _IN_WAREHOUSE:
         resource["warehouse_id"] = entry.above[1]  # after the project
     return {

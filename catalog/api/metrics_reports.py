@@ -11,6 +11,7 @@ from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import MetricsReport
 from catalog.services import metrics
 from lakewarden.authz.actions import TableAction, WarehouseAction
+from lakewarden.errors import BadRequest
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_bytes
@@ -25,14 +26,18 @@ class MetricsReportsEndpoint(Endpoint):
     """
 
     def get(self, request: ApiRequest, *, warehouse: str, table: str) -> HttpResponse:
-        page = Page.parse(request.query)
+        page, kind = Page.parse(request.query), request.query.get("report-type")
+        if kind not in {None, *metrics.TYPES}:
+            raise BadRequest(
+                f"Invalid query parameter report-type={str(kind)[:80]!r}: one of {', '.join(metrics.TYPES)} is expected"
+            )
         if "pageSize" not in request.query:
             page = replace(page, size=metrics.DEFAULT_PAGE_SIZE)
         above = access.warehouse(request.context, warehouse, WarehouseAction.USE)
         found = access.tabular_of_id(request.context, str(above.target.id), table).target
         ref = TabularIdentifier(NamespaceIdentifier(warehouse, tuple(found.namespace.path)), found.name)
         granted = access.table(request.context, ref, TableAction.READ_DATA)
-        reports, last = metrics.newest_first(granted, page, report_type=request.query.get("report-type"))
+        reports, last = metrics.newest_first(granted, page, report_type=kind)
         body = {
             "metrics-reports": [_plain(report) for report in reports],
             "next-page-token": next_token(last) if last is not None else None,

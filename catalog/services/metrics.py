@@ -15,7 +15,7 @@ from lakewarden.retention import forget
 from lakewarden.usage.budgets import spend
 
 DEFAULT_PAGE_SIZE = 100
-_TYPES = ("scan-report", "commit-report")
+TYPES = ("scan-report", "commit-report")
 _ROW = 200  # bytes that a row needs besides the report itself
 _BUDGET = "metrics-reports"
 
@@ -31,8 +31,8 @@ def keep(granted: Granted[Tabular], report_type: str, body: bytes) -> None:
             f"The metrics report has {len(body)} bytes: at most {limits.metrics_report_bytes} are allowed "
             "(catalog.metrics_report_bytes)"
         )
-    if report_type not in _TYPES:
-        raise BadRequest(f"Invalid report-type {report_type[:80]!r}: {' or '.join(_TYPES)} is expected")
+    if report_type not in TYPES:
+        raise BadRequest(f"Invalid report-type {report_type[:80]!r}: {' or '.join(TYPES)} is expected")
     wire.check_text(body, "Invalid metrics report: it")
     if b"\\u0000" in body:
         raise BadRequest("Invalid metrics report: the character U+0000 cannot be stored")
