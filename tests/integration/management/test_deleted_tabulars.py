@@ -437,7 +437,7 @@ def test_a_bad_undrop_is_refused(lake: Lake, body: dict[str, Any]) -> None:
     "profile",
     [
         {"type": "soft"},
-        {"type": "soft", "expiration-seconds": 59},
+        {"type": "soft", "expiration-seconds": 0},
         {"type": "soft", "expiration-seconds": 10**12},
         {"type": "soft", "expiration-seconds": "60"},
         {"type": "soft", "expiration-seconds": True},

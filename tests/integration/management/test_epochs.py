@@ -36,7 +36,7 @@ CHANGES: dict[str, Callable[[], object]] = {
     "members.forget_project": lambda: members.forget_project("p"),
 }
 READS = {
-    *("grants.on", "grants.of", "grants.is_managed", "grants.projects_of", "grants.owners_of"),
+    *("grants.on", "grants.given_on", "grants.given_to", "grants.is_managed", "grants.projects_of", "grants.owners_of"),
     *("members.of_role", "members.all_below", "members.roles_of", "members.all_above"),
     *("members.height_above", "members.depth_below"),
 }
