@@ -62,8 +62,11 @@ class ManagedAccessBody(Body):
     managed_access = serializers.BooleanField()
 
 
-class ManagedAccessShape(Shape):
+class WarehouseManagedAccessShape(Shape):
     managed_access = serializers.BooleanField()
+
+
+class ManagedAccessShape(WarehouseManagedAccessShape):
     managed_access_inherited = serializers.BooleanField()
 
 
@@ -185,6 +188,14 @@ class ManagedAccess(ManagementView):
         return Response(ManagedAccessShape.of({"managed_access": own, "managed_access_inherited": inherited}))
 
 
+class WarehouseManagedAccess(ManagedAccess):
+    @extend_schema(responses={200: WarehouseManagedAccessShape})
+    def get(self, _request: Request, **parts: str) -> Response:
+        """Read whether managed access is set on the warehouse."""
+        own, _ = grants.managed_access(self.kind.seen(self.context, parts))
+        return Response(WarehouseManagedAccessShape.of({"managed_access": own}))
+
+
 class SetManagedAccess(ManagementView):
     kind = cast("Grantable", None)
 
@@ -215,7 +226,10 @@ routes = [
         for kind in _ON_OBJECTS
         if kind.type in _MANAGED
         for route in (
-            path(f"permissions/{kind.path}", ManagedAccess.as_view(kind=kind)),
+            path(
+                f"permissions/{kind.path}",
+                (WarehouseManagedAccess if kind.type is ObjectType.WAREHOUSE else ManagedAccess).as_view(kind=kind),
+            ),
             path(f"permissions/{kind.path}/managed-access", SetManagedAccess.as_view(kind=kind)),
         )
     ),

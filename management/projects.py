@@ -13,8 +13,13 @@ from tenants import access
 from tenants.services import projects
 
 
-class ProjectShape(Shape):
+class CreatedProjectShape(Shape):
+    """Only the id: generated clients refuse further members here."""
+
     project_id = serializers.CharField(source="id")
+
+
+class ProjectShape(CreatedProjectShape):
     project_name = serializers.CharField(source="name")
 
 
@@ -54,13 +59,13 @@ class Projects(ProjectView):
         """Read the project of the request."""
         return self._get(self.project_id)
 
-    @extend_schema(request=ProjectBody, responses={201: ProjectShape})
+    @extend_schema(request=ProjectBody, responses={201: CreatedProjectShape})
     def post(self, _request: Request) -> Response:
         """Create a project. The caller becomes its administrator."""
         body = self.body(ProjectBody)
         granted = access.server(self.context, ServerAction.CREATE_PROJECT)
         project = projects.create(granted, body.get("project_name"), project_id=body.get("project_id"))
-        return Response(ProjectShape.of(project), status=201)
+        return Response(CreatedProjectShape.of(project), status=201)
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, _request: Request) -> Response:

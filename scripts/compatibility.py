@@ -63,10 +63,10 @@ def _compared(name: str, theirs: Mapping[str, Any], ours: Mapping[str, Any] | No
         return Compared(name, "absent", (_reason(ABSENT, name, "") or "",))
     found = list(differences(theirs, ours))
     if not found:
-        return Compared(name, "superset" if _has_more(theirs, ours) else "same")
+        return _with_more(name, theirs, ours)
     reasons = {each: _reason(DIFFERENT, name, each) for each in found}
     if all(reason == "" for reason in reasons.values()):  # what no client can tell
-        return Compared(name, "superset" if _has_more(theirs, ours) else "same")
+        return _with_more(name, theirs, ours)
     grouped: dict[str | None, list[str]] = {}
     for difference, reason in reasons.items():
         if reason != "":
@@ -111,12 +111,14 @@ def _fits(theirs: str, ours: str) -> bool:
     return plain == own or "any" in {plain, own} or {plain, own} == {"integer", "number"}
 
 
-def _has_more(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    return (
-        bool(ours["parameters"].keys() - theirs["parameters"].keys() - {"header Idempotency-Key"})
-        or bool(ours["request"].keys() - theirs["request"].keys())
-        or any(own.keys() - theirs["answers"].get(status, {}).keys() for status, own in ours["answers"].items())
-    )
+def _with_more(name: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Compared:
+    """Same or superset, with what there is besides."""
+    parameters = ours["parameters"].keys() - theirs["parameters"].keys() - {"header Idempotency-Key"}
+    more = [f"parameter: {each}" for each in parameters]
+    more += [f"request: {each}" for each in ours["request"].keys() - theirs["request"].keys()]
+    for status, answer in ours["answers"].items():
+        more += [f"answer: {each}" for each in answer.keys() - theirs["answers"].get(status, {}).keys()]
+    return Compared(name, "superset", (f"further: {_listed(more)}",)) if more else Compared(name, "same")
 
 
 def _reason(reasons: Mapping[tuple[str, str], str], operation: str, what: str) -> str | None:

@@ -25,7 +25,8 @@ The other document has {total} operations:
 {counts}
 
 *Same*: what a client of the other server sends is accepted, and every member that it reads is there. *Superset*: there
-are further parameters or members. *Different on purpose* and *absent* have their reason below.
+are further parameters or members, which are listed below; a client must ignore members that it does not know, as it
+must with each new release of the other server. *Different on purpose* and *absent* have their reason below.
 
 ## Deliberate differences
 

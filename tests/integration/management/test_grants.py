@@ -273,7 +273,7 @@ def test_below_managed_access_owners_stop_granting(
     for _ in range(2):
         assert admin.post(f"{managed}/managed-access", {"managed-access": True}).status == 200
     assert AuditEntry.objects.filter(action="setManagedAccess").count() == 1
-    assert admin.get(managed).json() == {"managed-access": True, "managed-access-inherited": False}
+    assert admin.get(managed).json() == {"managed-access": True}
     below = f"/management/v1/permissions/{objects['namespace']}"
     assert admin.get(below).json() == {"managed-access": False, "managed-access-inherited": True}
     assert alice.post(table, {"deletes": [entry("bob", "select")]}).status == 403

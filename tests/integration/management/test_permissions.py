@@ -32,8 +32,8 @@ def places(admin: AsgiClient, engine: AsgiClient, client: AsgiClient, warehouse:
         "warehouse": within,
         "namespace": f"{within}/namespace/{namespace}",
         "namespace-by-id": f"namespace/{namespace}",
-        "table": f"{within}/table/{Tabular.objects.get(kind='table').id}",
-        "view": f"{within}/view/{Tabular.objects.get(kind='view').id}",
+        "table": f"{within}/table/{Tabular.objects.get(kind='table').uuid}",
+        "view": f"{within}/view/{Tabular.objects.get(kind='view').uuid}",
     }
 
 
