@@ -204,7 +204,14 @@ def _details(view: ManagementView, scope: Scope, task_id: str) -> Response:
     task = details.task
     more = {"execution_details": task.details, "message": task.message}
     attempts = [_plain_attempt(attempt) for attempt in details.attempts]
-    return Response(TaskDetailsShape.of({**_plain(task), **more, "task_data": details.data, "attempts": attempts}))
+    return Response(
+        TaskDetailsShape.of({**_plain(task), **more, "task_data": _shown(details.data), "attempts": attempts})
+    )
+
+
+def _shown(data: dict[str, Any]) -> dict[str, Any]:
+    """What a task was created with, without keys and profiles that only the server uses."""
+    return {name.replace("_", "-"): data[name] for name in ("deletion_id", "location") if name in data}
 
 
 def _control(view: ManagementView, scope: Scope, body: Body) -> Response:

@@ -72,6 +72,8 @@ def test_a_purge_that_has_run_stays_listed(lake: Lake) -> None:
     assert (task["status"], task["progress"], task["attempt"]) == ("SUCCESS", 1.0, 1)
     details = task["execution-details"]
     assert details["location"] == job.args["location"]
+    # the profile and the key of what was dropped are in the job, and of no use to who reads the task
+    assert task["task-data"] == {"location": job.args["location"]}
     assert (details["files-removed"], details["folders-removed"]) == (1, 2)
     assert task["message"] == f"1 files removed ({details['bytes-removed']} bytes), and 2 folders"
     (attempt,) = task["attempts"]
