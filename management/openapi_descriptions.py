@@ -175,7 +175,6 @@ MEMBERS: Final = {
     "tags": "The tags, by name.",
     "target": "The object that has the tag.",
     "targets": "The objects to restore.",
-    "tag-definition-id": "The tag definition's id.",
     "task-data": "What the task was created with.",
     "task-id": "The task's id.",
     "task-ids": "The ids of the tasks.",

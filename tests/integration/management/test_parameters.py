@@ -34,6 +34,9 @@ VALUES = {
     "action": "rainbow",
     "actor": "oidc~nobody",
     "assumed-role": NOBODY,
+    "createdAfter": "rainbow",
+    "createdBefore": "rainbow",
+    "effective": "rainbow",
     "expand": "rainbow",
     "force": "rainbow",
     "from": "2100-01-01T00:00:00Z",
@@ -57,8 +60,11 @@ VALUES = {
     "request-id": "nothing",
     "roleIds": NOBODY,
     "sourceIds": "nothing",
+    "targetType": "rainbow",
     "to": "2000-01-01T00:00:00Z",
     "type": "rainbow",
+    "value": "nothing",
+    "warehouseId": "rainbow",
     "warehouseStatus": "inactive",
     "If-None-Match": "{etag}",
     "X-Iceberg-Access-Delegation": "vended-credentials",
@@ -77,8 +83,8 @@ VALUES = {
 }
 """By parameter, a value with which no answer is the same as without it: it selects nothing, somebody without rights,
 one entry of several, or is refused."""
-FEW = "0"
-"""The page size for a list that has only one entry: it is refused."""
+REFUSED = {"pageSize": "0", "principalRole": "rainbow", "principalUser": "rainbow"}
+"""For a list of one entry or none, from which nothing is left out: a value that is refused."""
 
 
 IGNORED = "Accepted and ignored."
@@ -131,6 +137,8 @@ def everything(world: World) -> tuple[World, AsgiClient]:  # noqa: F811
     ledger.give([access.SERVER], [(ADMIN, Privilege.OPERATOR)], granted_by=ADMIN)
     ledger.give(chain, [(ADMIN, Privilege.PROJECT_ADMIN), (ADMIN, Privilege.DESCRIBE)], granted_by=ADMIN)
     projects.bump_epoch(world.a.values["project"])
+    tagged = f"PUT {M}/warehouse/{{warehouse_id}}/tags/{{tag_name}}"
+    assert Asked.of(tagged, CASES[tagged][0]).ask(operator, world.a.values, None).status == 200
     return world, operator
 
 
@@ -169,8 +177,8 @@ def test_it_changes_the_answer(
     plain = Asked.of(f"{method} {template}", case)
     before = [shown(ask(of, operator, plain, project=None, headers={})) for _ in range(2)]
     assert before[0] == before[1], "the answer must change because of the parameter, not by itself"
-    if name == "pageSize" and len(entries(before[0][1])) < 2:
-        asked = Asked.of(f"{method} {template}", with_parameter(case, name, FEW))
+    if name in REFUSED and len(entries(before[0][1])) < 2:
+        asked = Asked.of(f"{method} {template}", with_parameter(case, name, REFUSED[name]))
     if name == "If-None-Match":
         headers = {name: ask(of, operator, plain, project=None, headers={}).headers["etag"]}
     changed = shown(ask(of, operator, asked, project=None, headers=headers))
