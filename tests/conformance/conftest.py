@@ -4,10 +4,13 @@
 `namespace` is a namespace of the test's own, known to all engines by one plain name.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from typing import Any
 
 import pytest
+import urllib3
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
@@ -50,6 +53,22 @@ def rest_catalog(server: DevServer) -> catalogs.RestCatalog:
 def token(server: DevServer) -> str:
     """An access token of the application `engine`, requested with client credentials."""
     return server.token(server.info.engine)
+
+
+@pytest.fixture(scope="session")
+def manage(server: DevServer) -> Callable[..., Any]:
+    """A request to the server as the administrator; its answer, parsed."""
+    info = server.info
+    headers = {"authorization": f"Bearer {server.token(info.admin)}"}
+
+    def ask(method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
+        answer = urllib3.request(
+            method, f"{info.catalog_uri.removesuffix('/catalog')}{path}", json=body, headers=headers, timeout=30.0
+        )
+        assert answer.status < 300, answer.data
+        return json.loads(answer.data or b"null")
+
+    return ask
 
 
 @pytest.fixture(scope="session")

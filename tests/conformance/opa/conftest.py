@@ -1,11 +1,10 @@
 """A Trino of many users, whose rights Open Policy Agent asks of Lakewarden; `anna` and `ben` are people without any."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import urllib3
 from pyiceberg.catalog.rest import RestCatalog
 
 from lakewarden.ids import new_id
@@ -17,22 +16,6 @@ from tests.servers.opa import OpaServer
 from tests.servers.trino import TrinoServer
 
 Manage = Callable[..., Any]
-
-
-@pytest.fixture(scope="session")
-def manage(server: DevServer) -> Manage:
-    """A request to the server as the administrator; its answer, parsed."""
-    info = server.info
-    headers = {"authorization": f"Bearer {server.token(info.admin)}"}
-
-    def ask(method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
-        answer = urllib3.request(
-            method, f"{info.catalog_uri.removesuffix('/catalog')}{path}", json=body, headers=headers, timeout=30.0
-        )
-        assert answer.status < 300, answer.data
-        return json.loads(answer.data or b"null")
-
-    return ask
 
 
 @pytest.fixture(scope="session")
