@@ -181,7 +181,7 @@ class TagAttachments(TagDefinitionView):
         """
         query = self.call.query
         wanted = listing.Wanted(
-            value=query.get("value"),
+            value=_value(query),
             scope=_scope(query.get("targetType")),
             created_after=_time(query, "createdAfter"),
             created_before=_time(query, "createdBefore"),
@@ -211,6 +211,13 @@ def _attachment(found: Attachment) -> dict[str, Any]:
         "created_at": found.created_at,
         "updated_at": found.updated_at,
     }
+
+
+def _value(query: Any) -> str | None:  # noqa: ANN401 the query's own type
+    value: str | None = query.get("value")
+    if value and "\x00" in value:
+        raise BadRequest(f"Invalid query parameter value={value[:80]!r}: it contains the character U+0000")
+    return value
 
 
 def _scope(text: str | None) -> str | None:

@@ -41,6 +41,7 @@ from tenants.models.warehouse import WarehouseQuerySet
 SERVER = ObjectRef(ObjectType.SERVER, "server")
 _OWN_ACTIONS = frozenset({UserAction.READ, UserAction.READ_ASSIGNMENTS})
 """Actions that every user may do on their own row."""
+_GOVERNING = frozenset({Privilege.MANAGE_GRANTS, Privilege.MANAGE_TAGS})
 _NOBODY = Principal(PrincipalId(""))
 """Stands for a deleted user: holds nothing, even if grants to their id exist."""
 
@@ -106,12 +107,13 @@ def privileges_elsewhere(context: RequestContext, chain: list[ObjectRef]) -> fro
     return backends.authorizer().privileges(principal_of_caller(context, chain[1].id), chain)
 
 
-def manages_grants(principal: PrincipalId, chain: list[ObjectRef]) -> bool:
-    """Whether the principal may grant every privilege on the last object of `chain`, or could if it were there.
+def governing(principal: PrincipalId, chain: list[ObjectRef]) -> frozenset[Privilege]:
+    """Which of `manage_grants` and `manage_tags` the principal holds on the last object of `chain`, or would hold if it
+    were there.
 
     Roles that only a token names do not count.
     """
-    return Privilege.MANAGE_GRANTS in backends.authorizer().privileges(principal_of(principal), chain)
+    return _GOVERNING & backends.authorizer().privileges(principal_of(principal), chain)
 
 
 def principal_of(principal: PrincipalId) -> Principal:

@@ -22,10 +22,10 @@ from catalog.services.tags import changes as tags
 from catalog.tabular_types import TABULAR_TYPES, type_of, word_of
 from lakewarden import quotas
 from lakewarden.authz.actions import NamespaceAction, ObjectType
-from lakewarden.authz.interface import Granted
+from lakewarden.authz.interface import Granted, ObjectRef
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.context import Refused
+from lakewarden.context import PrincipalId, Refused
 from lakewarden.db_transaction import changing
 from lakewarden.errors import AlreadyExists, Forbidden, InternalError, NoSuchNamespace, ValidationFailed
 from lakewarden.ids import new_id
@@ -38,7 +38,7 @@ from tenants.services import user_removal
 
 _ABOVE = {ObjectType.SERVER, ObjectType.PROJECT, ObjectType.WAREHOUSE}
 _UUID_UNIQUE = "tabular_uuid_unique"
-_LETS_GRANT = {Privilege.OWNERSHIP, Privilege.MANAGE_GRANTS}
+_GOVERNING = {Privilege.OWNERSHIP, Privilege.MANAGE_GRANTS, Privilege.MANAGE_TAGS}
 
 
 class TableExists(AlreadyExists):
@@ -232,7 +232,7 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     """Give it another name, in the same warehouse. Renaming to its own name changes nothing.
 
     Raises AlreadyExists when the name is taken, the kind's own 404 when the object was dropped meanwhile, and Forbidden
-    when somebody could grant rights on it in the new namespace who may not now.
+    when somebody could grant rights on it or set its tags in the new namespace who may not now.
     """
     tabular, target = granted.target, destination.target
     check_name(name, what=type_of(tabular).word)
@@ -270,7 +270,8 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
 
 
 def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespace]) -> None:
-    """Raises Forbidden when somebody could grant rights on the object in its new namespace who cannot now.
+    """Raises Forbidden when somebody could grant rights on the object, or set its tags, in its new namespace who cannot
+    now.
 
     This checks more than the caller's own rights: they may act as a role, or move it to help somebody else. A caller
     who may grant these rights now may move it wherever they may create.
@@ -279,18 +280,24 @@ def _ensure_nobody_gains(granted: Granted[Tabular], destination: Granted[Namespa
         return
     there = [*destination.chain, granted.ref]
     places = [ref for ref in there if ref.type not in _ABOVE]
-    holders = {who for ref in places for who, privilege in ledger.on(ref) if privilege in _LETS_GRANT}
+    holders = {who for ref in places for who, privilege in ledger.on(ref) if privilege in _GOVERNING}
     here = list(granted.chain)
-    if not any(access.manages_grants(who, there) and not access.manages_grants(who, here) for who in sorted(holders)):
+    if not any(_gains(who, here, there) for who in sorted(holders)):
         return
     kind, word = granted.target.kind, type_of(granted.target).word
     refused = Forbidden(
         f"Not allowed: in {destination.target} there are principals who could grant privileges on this "
-        f"{word} but cannot where it is now: "
+        f"{word} or set its tags but cannot where it is now: "
         f"moving it there requires the privilege {Privilege.MANAGE_GRANTS} on the {word}"
     )
     granted.context.trail.refused = Refused("rename", kind, granted.ref.public_id, granted.chain[1].id, refused.message)
     raise refused
+
+
+def _gains(principal: PrincipalId, here: list[ObjectRef], there: list[ObjectRef]) -> bool:
+    """Who manages grants can have `manage_tags` at any time."""
+    before = access.governing(principal, here)
+    return Privilege.MANAGE_GRANTS not in before and not access.governing(principal, there) <= before
 
 
 def _rename_refused(before: str, target: Namespace, name: str, *, found: str) -> AlreadyExists:

@@ -1,10 +1,12 @@
 """A uuid that a client chose carries nothing: no right, protection, task or place of whoever has the same one."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.db import connections
 
 from catalog.access import namespace_chain
 from catalog.models import Namespace, Tabular
@@ -164,3 +166,21 @@ def test_the_id_of_a_namespace_as_uuid_brings_no_right_on_it(lake: Lake, admin: 
     assert outsider.client.get(f"{place}/namespace/{sales.id}/protection").status == 404
     found = admin.post(f"{place}/search-tabular", {"search": str(sales.id)}).json()["tabulars"]
     assert {each["tabular-name"] for each in found} == {"mine", "secret"}
+
+
+def test_one_that_is_registered_several_times_at_once_has_one_table(lake: Lake) -> None:
+    """Rights: create in the warehouse."""
+
+    def registered(name: str, file: str) -> int:
+        try:
+            return register(lake, name, file).status
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(3) as pool:
+        for turn in range(4):
+            uuid = str(uuid4())
+            names = [f"t{turn}{at}" for at in range(3)]
+            files = [forged(lake, uuid) for _ in names]
+            assert sorted(pool.map(registered, names, files)) == [200, 409, 409]
+            assert Tabular.everything.filter(uuid=uuid).count() == 1

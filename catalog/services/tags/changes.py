@@ -126,7 +126,9 @@ def _ensure_room(target: Target) -> None:
 
 def _exactly(target: Target) -> dict[str, object]:
     """The filter for tags of this target and no other."""
-    return {name if value is not None else f"{name}__isnull": value or True for name, value in target.columns.items()}
+    columns = target.columns.items()
+    # a field id may be 0
+    return {f"{name}__isnull" if value is None else name: True if value is None else value for name, value in columns}
 
 
 def _record(event: str, on: Taggable, definition: TagDefinition, target: Target, data: dict[str, object]) -> None:

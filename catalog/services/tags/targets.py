@@ -12,7 +12,7 @@ from lakewarden.errors import InvalidArgument, LakewardenError, NoSuchColumn, No
 from tenants.models import Warehouse
 from tenants.models.tag_definition import Scope
 
-_FIELD_ID = re.compile("[0-9]{1,9}")
+_FIELD_ID = re.compile("-?[0-9]{1,10}")
 
 Taggable = Granted[Warehouse] | Granted[Namespace] | Granted[Tabular]
 
