@@ -18,9 +18,11 @@ from catalog.models import Namespace, Tabular
 from catalog.services.tags.finding import TAGGED, Tagged
 from lakewarden.authz.actions import WarehouseAction
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.ledger import visible_objects
 from lakewarden.errors import InvalidArgument, Unavailable
 from lakewarden.names import match_key
 from lakewarden.prepared_statements import fetch
+from tenants import access as tenants_access
 from tenants.models import Warehouse
 
 MAX_RESULTS = 10
@@ -56,7 +58,7 @@ def search(granted: Granted[Warehouse], text: str, tagged: Tagged | None = None)
         return [Found(tabular, 0.0) for tabular in _visible(granted, _of_id(granted.target, identifier))]
     folded = match_key(text)
     wanted = letters(folded)
-    names = dict(_nearest(granted.target, _parts(folded), folded, tagged))
+    names = dict(_nearest(granted, _parts(folded), folded, tagged))
     distances = {identifier: _distance(wanted, name) if text else 0.0 for identifier, name in names.items()}
     ranked = sorted(names, key=lambda identifier: (distances[identifier], names[identifier]))
     rows = _rows(ranked)
@@ -85,8 +87,11 @@ def _parts(folded: str) -> list[str]:
     return sorted({word[at : at + _PART] for word in words for at in range(max(1, len(word) - _PART + 1))})
 
 
-def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str, tagged: Tagged | None) -> list[tuple[UUID, str]]:
-    """(id, full folded name) of those that share most parts."""
+def _nearest(
+    granted: Granted[Warehouse], parts: Sequence[str], folded: str, tagged: Tagged | None
+) -> list[tuple[UUID, str]]:
+    """(id, full folded name) of those that share most parts; what only others see must not use up the places."""
+    shown_to = tenants_access.shown_to(granted, WarehouseAction.LIST_EVERYTHING, granted.target.project)
     patterns = [f"%{_escaped(part)}%" for part in parts]
     whole = f"%{_escaped(folded.strip())}%"
     try:
@@ -95,11 +100,15 @@ def _nearest(warehouse: Warehouse, parts: Sequence[str], folded: str, tagged: Ta
             found = fetch(
                 _NEAREST_TAGGED if tagged else _NEAREST,
                 {
-                    "in": warehouse.id,
+                    "in": granted.target.id,
                     "parts": patterns,
                     "whole": whole,
                     "candidates": CANDIDATES,
                     "nearest": NEAREST,
+                    "everything": shown_to is None,
+                    "principals": list(shown_to or ()),
+                    "showing": visible_objects.SHOWING_ANY,
+                    "showing_below": visible_objects.SHOWING_BELOW,
                     **(tagged.parameters if tagged else {}),
                 },
             )
@@ -153,12 +162,17 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
+_SEEN = f"""
+    (%(everything)s
+     or {visible_objects.HELD_ON.format(kind="t.kind", id="t.id::text", showing="%(showing)s")}
+     or {visible_objects.HELD_ON_ANY.format(path="n.lineage::text[]", showing="%(showing_below)s")})
+"""
 # names that contain the whole search come first, so that a common part does not use up the candidates
 _TEMPLATE = """
     with {tagged} named as not materialized (
         select t.id, replace(n.path_key, chr(31), '.') || '.' || t.name_key as name
         from tabular t join namespace n on n.id = t.namespace_id
-        where t.warehouse_id = %(in)s and t.deleted_at is null {filter}
+        where t.warehouse_id = %(in)s and t.deleted_at is null and {seen} {filter}
     ),
     candidate as (
         (select id, name from named where name like %(whole)s limit %(candidates)s)
@@ -169,5 +183,5 @@ _TEMPLATE = """
     order by (select count(*) from unnest(%(parts)s::text[]) p where name like p) desc, length(name), name
     limit %(nearest)s
 """
-_NEAREST = _TEMPLATE.format(tagged="", filter="")
-_NEAREST_TAGGED = _TEMPLATE.format(tagged=TAGGED, filter="and t.id in (select id from tagged)")
+_NEAREST = _TEMPLATE.format(tagged="", seen=_SEEN, filter="")
+_NEAREST_TAGGED = _TEMPLATE.format(tagged=TAGGED, seen=_SEEN, filter="and t.id in (select id from tagged)")

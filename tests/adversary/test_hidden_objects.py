@@ -1,6 +1,11 @@
 """A caller without a right on an object gets the same answers as for one that does not exist."""
 
+import pytest
+
+from catalog.services import search
 from tests.integration.catalog.lake import Lake
+from tests.integration.management.tagging import defined, place, put
+from tests.servers.asgi_client import AsgiClient
 
 
 def test_an_outsider_cannot_tell_a_hidden_namespace_from_a_missing_one(lake: Lake, outsider: Lake) -> None:
@@ -19,3 +24,18 @@ def test_a_reader_of_one_table_cannot_tell_its_neighbour_from_a_missing_table(la
     assert (hidden.status, missing.status) == (404, 404)
     assert hidden.json()["error"]["message"] == missing.json()["error"]["message"].replace("solaries", "salaries")
     assert reader.load("orders")["metadata"]["location"]
+
+
+def test_better_matches_that_are_hidden_do_not_use_up_the_places_of_a_search(
+    lake: Lake, reader: Lake, admin: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights: select on `sales.orders`."""
+    monkeypatch.setattr(search, "NEAREST", 2)
+    for name in ("order", "ordera", "orderb"):
+        assert lake.create_table(name).status == 200
+    defined(admin, "pii")
+    assert put(admin, place(lake, "sales"), "pii", "yes").status == 200
+    tag = {"name": "pii", "value": "yes"}
+    for body in ({"search": "order"}, {"search": "order", "tag": tag}, {"tag": tag}):
+        found = reader.client.post(f"{place(lake)}/search-tabular", body).json()["tabulars"]
+        assert [each["tabular-name"] for each in found] == ["orders"], body

@@ -5,35 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, connections
 
-from catalog.access import namespace_chain, tabular_chain
-from catalog.models import Namespace, Tabular, TagAttachment
-from lakewarden.authz.ledger import grants as ledger
+from catalog.models import TagAttachment
 from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId
-from tenants import access
 from tenants.models import TagDefinition
-from tenants.models.project import DEFAULT_PROJECT_ID
-from tenants.services import projects
-from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake
-from tests.integration.management.tagging import DEFINITION, M, column, defined, place, put, tags, take
+from tests.integration.management.tagging import DEFINITION, EVE, M, column, defined, give, place, put, tags, take
 from tests.servers.asgi_client import AsgiClient
-
-EVE = PrincipalId("oidc~eve")
-
-
-def give(name: str, privilege: Privilege, principal: PrincipalId = EVE) -> None:
-    """On the table, namespace or tag definition with the name."""
-    definition = TagDefinition.objects.filter(name=name).first()
-    namespace = Namespace.objects.select_related("warehouse__project").filter(path=[name]).first()
-    if definition is not None:
-        chain = access.tag_chain(definition)
-    elif namespace is not None:
-        chain = namespace_chain(namespace)
-    else:
-        chain = tabular_chain(Tabular.objects.select_related("namespace__warehouse__project").get(name=name))
-    ledger.give(chain, [(principal, privilege)], granted_by=ADMIN)
-    projects.bump_epoch(DEFAULT_PROJECT_ID)
 
 
 @pytest.fixture

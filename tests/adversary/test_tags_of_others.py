@@ -10,11 +10,10 @@ import pytest
 from django.db import connections
 
 from lakewarden.authz.model import Privilege
-from tests.adversary.test_tags import give
 from tests.integration.catalog.lake import Lake, identifier
 from tests.integration.catalog.observed import local
 from tests.integration.catalog.registering import register
-from tests.integration.management.tagging import DEFINITION, column, defined, place, put, tags, take
+from tests.integration.management.tagging import DEFINITION, column, defined, give, place, put, tags, take
 from tests.servers.asgi_client import Answer, AsgiClient
 
 

@@ -3,12 +3,22 @@
 from typing import Any
 from urllib.parse import quote
 
+from catalog.access import namespace_chain, tabular_chain
 from catalog.models import Namespace, Tabular
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId
+from tenants import access
+from tenants.models import TagDefinition
+from tenants.models.project import DEFAULT_PROJECT_ID
+from tenants.services import projects
+from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake
 from tests.servers.asgi_client import Answer, AsgiClient
 
 M = "/management/v1"
 DEFINITION = f"{M}/tag-definition"
+EVE = PrincipalId("oidc~eve")
 EVERYWHERE = ("warehouse", "namespace", "table", "view", "generic-table", "column")
 
 
@@ -54,3 +64,17 @@ def tags(caller: AsgiClient, where: str, *, effective: bool = False) -> dict[str
 
 def column(where: str, name: str) -> str:
     return f"{where}/column/{quote(name, safe='')}"
+
+
+def give(name: str, privilege: Privilege, principal: PrincipalId = EVE) -> None:
+    """On the table, namespace or tag definition with the name."""
+    definition = TagDefinition.objects.filter(name=name).first()
+    namespace = Namespace.objects.select_related("warehouse__project").filter(path=[name]).first()
+    if definition is not None:
+        chain = access.tag_chain(definition)
+    elif namespace is not None:
+        chain = namespace_chain(namespace)
+    else:
+        chain = tabular_chain(Tabular.objects.select_related("namespace__warehouse__project").get(name=name))
+    ledger.give(chain, [(principal, privilege)], granted_by=ADMIN)
+    projects.bump_epoch(DEFAULT_PROJECT_ID)
