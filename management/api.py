@@ -77,7 +77,7 @@ class ManagementView(APIView):
 
     def http_method_not_allowed(self, request: HttpRequest | Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401, ARG002 DRF's signature
         # called after authentication, so a caller without credentials gets 401 rather than 405
-        raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed_methods)}")
+        raise MethodNotAllowed(f"{request.method} is not allowed here; allowed are {', '.join(self.allowed_methods)}")
 
     def handle_exception(self, exc: Exception) -> NoReturn:
         raise exc  # `answered` renders it

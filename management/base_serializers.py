@@ -109,5 +109,5 @@ def _problems(errors: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 DRF
             step = f"[{key}]" if isinstance(key, int) else f".{key}"
             yield from _problems(inner, path if key == "non_field_errors" else f"{path}{step}".lstrip("."))
     else:
-        text = " ".join(map(str, errors))
+        text = " ".join(map(str, errors)).removesuffix(".")
         yield f"{path}: {text}" if path else text

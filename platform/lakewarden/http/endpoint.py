@@ -40,7 +40,7 @@ class Endpoint:
     def _answer(self, request: HttpRequest, path: dict[str, str], identifier: str) -> HttpResponse:
         method = getattr(self, (request.method or "").lower(), None)
         if (request.method or "").lower() not in METHODS or method is None:
-            raise MethodNotAllowed(f"{request.method} is not allowed here: {', '.join(self.allowed())}")
+            raise MethodNotAllowed(f"{request.method} is not allowed here; allowed are {', '.join(self.allowed())}")
         # may register a new user, which must not count as a change of this request
         call = ApiRequest.of(request, identifier)
         begin_request()

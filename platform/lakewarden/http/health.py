@@ -78,7 +78,7 @@ DATABASE: Final = DatabaseLook()
 async def answer(method: str, path: bytes) -> Answer:
     """The answer for one of PATHS; LIVE does not check the database. Raises MethodNotAllowed."""
     if method not in {"GET", "HEAD"}:
-        raise MethodNotAllowed(f"{method} is not allowed here: GET, HEAD")
+        raise MethodNotAllowed(f"{method} is not allowed here; allowed are GET, HEAD")
     state = {"status": "up", "version": __version__}
     if path != LIVE:
         state["database"] = "up" if await DATABASE.is_up() else "down"

@@ -38,6 +38,8 @@ def decode(body: bytes, shape: type[T], *, may_be_large: bool) -> T:
         with nullcontext() if size < UNCOUNTED else _DECODING:
             return msgspec.json.decode(body or b"null", type=shape)
     except msgspec.ValidationError as error:
+        if not body:
+            raise BadRequest("The request body is empty: a JSON object is expected") from None
         raise BadRequest(f"Invalid request body: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"Malformed JSON in the request body: {error}") from None

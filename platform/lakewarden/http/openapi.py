@@ -61,7 +61,7 @@ def _serves(content_type: str, content: Callable[[], bytes]) -> Callable[[HttpRe
     def view(request: HttpRequest) -> HttpResponse:
         identifier = request_id(request)
         if request.method not in {"GET", "HEAD"}:
-            refusal = render_error(MethodNotAllowed(f"{request.method} is not allowed here: GET, HEAD"), identifier)
+            refusal = render_error(MethodNotAllowed(f"{request.method} is not allowed here; allowed are GET, HEAD"), identifier)
             refusal["Allow"] = "GET, HEAD"
             return refusal
         body, tag = made()

@@ -69,6 +69,9 @@ def test_rights_are_granted_explained_and_taken(lake: Lake, birds: Tabular, admi
     ada, path = lake.as_user("ada"), route(lake, f"generic-table/{birds.uuid}")
     entry = {"privilege": "write", "principal": {"user": "oidc~ada"}}
     assert admin.post(f"{path}/grants", {"writes": [entry]}).status == 204
+    told = admin.get(f"{path}/grants?principalUser=oidc~ada").json()["grants"]
+    resource = {"type": "generic-table", "warehouse-id": lake.warehouse_id, "generic-table-id": str(birds.uuid)}
+    assert [each["resource"] for each in told] == [resource]
     assert ada.client.get(ada.generic("birds")).status == 200
     actions = {each["action"] for each in ada.client.get(f"{path}/actions").json()["allowed-actions"]}
     assert {"read_data", "write_data"} <= actions

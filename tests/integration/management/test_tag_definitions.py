@@ -182,7 +182,9 @@ def test_grants_actions_and_checks_know_definitions(admin: AsgiClient, client: A
     assert actions == ["apply", "read", "remove"]
     of_alice = admin.get(f"{where}/actions?principalUser=oidc~alice").json()
     assert [each["action"] for each in of_alice["allowed-actions"]] == actions
-    assert {each["privilege"] for each in admin.get(f"{where}/grants").json()["grants"]} == {"apply", "ownership"}
+    granted = admin.get(f"{where}/grants").json()["grants"]
+    assert {each["privilege"] for each in granted} == {"apply", "ownership"}
+    assert granted[0]["resource"] == {"type": "tag-definition", "tag-definition-id": identifier}
     assigned = admin.get(f"{M}/permissions/tag/{identifier}/assignments").json()["assignments"]
     assert {"type": "apply", "user": "oidc~alice"} in assigned
     checks = [

@@ -27,7 +27,7 @@ def test_decode_ignores_members_that_are_not_asked_for() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "got `null`"),
+        (b"", "The request body is empty: a JSON object is expected"),
         (b"{", "Malformed JSON"),
         (b"[]", "Expected `object`"),
         (b"{}", "missing required field `name`"),
