@@ -22,6 +22,7 @@ from scripts.wire_shapes import Members, Shapes, shapes
 STORED = Path(__file__).parent / "compatibility_shapes.json"
 
 _MOST_SHOWN = 4
+_ALIKE = ("same", "superset")
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,15 @@ def page(ours: Mapping[str, Any]) -> str:
     """The whole page, from our own document."""
     found = compared(json.loads(STORED.read_text(encoding="utf-8")), shapes(ours))
     counts = Counter(each.state for each in found)
-    states = ("same", "superset", "different on purpose", "different", "absent")
+    states = (*_ALIKE, "different on purpose", "different", "absent")
     summary = [f"| {state} | {counts[state]} |" for state in states if counts[state] or state != "different"]
     deliberate = [f"| {each.ours} | {each.why} | {each.switch} |" for each in DELIBERATE]
-    rows = [_row(each) for each in found]
     return HEAD.format(
-        total=len(found), counts="\n".join(summary), deliberate="\n".join(deliberate), operations="\n".join(rows)
+        total=len(found),
+        counts="\n".join(summary),
+        deliberate="\n".join(deliberate),
+        differing="\n".join(_row(each) for each in found if each.state not in _ALIKE),
+        others="\n".join(_row(each, each.state) for each in found if each.state in _ALIKE),
     )
 
 
@@ -141,9 +145,9 @@ def _by_path(operation: str) -> tuple[str, str]:
     return path, method
 
 
-def _row(each: Compared) -> str:
-    method, _, path = each.operation.partition(" ")
-    return f"| `{method}` | `{path}` | {each.state} | {'; '.join(each.notes)} |"
+def _row(each: Compared, *state: str) -> str:
+    operation = each.operation.replace("/management/v1", "")
+    return f"| `{operation}` | {' | '.join([*state, '; '.join(each.notes)])} |"
 
 
 def stored(path: Path) -> str:

@@ -14,11 +14,12 @@ class Deliberate:
 
 HEAD = """# Compatibility
 
-The management API is a drop-in for Lakekeeper's: programs that were written for it work without a change. This page
-compares the two OpenAPI documents, operation by operation. It is generated: `scripts/compatibility.py` keeps the
-operations, parameters, statuses and members of the other document, and no sentence of it.
+The management API is a drop-in for Lakekeeper's: programs that were written for it work without a change, except for
+what this page lists. It compares the two OpenAPI documents, operation by operation. The page is generated:
+`scripts/compatibility.py` keeps the operations, parameters, statuses and members of the other document, and no sentence
+of it.
 
-The other document has {total} operations:
+The other document has {total} operations. All paths below begin with `/management/v1`.
 
 | state | operations |
 |---|---|
@@ -26,19 +27,27 @@ The other document has {total} operations:
 
 *Same*: what a client of the other server sends is accepted, and every member that it reads is there. *Superset*: there
 are further parameters or members, which are listed below; a client must ignore members that it does not know, as it
-must with each new release of the other server. *Different on purpose* and *absent* have their reason below.
+must with each new release of the other server. *Different on purpose* and *absent*: see the reasons below.
 
-## Deliberate differences
+## Differences in behaviour
 
 | here | why | switch |
 |---|---|---|
 {deliberate}
 
-## Operations
+## Operations that differ
 
-| method | path | state | what differs |
-|---|---|---|---|
-{operations}
+Members of a request or an answer are written as `request: member` and `answer: member`.
+
+| operation | what differs |
+|---|---|
+{differing}
+
+## All other operations
+
+| operation | state | notes |
+|---|---|---|
+{others}
 """
 
 DELIBERATE = (

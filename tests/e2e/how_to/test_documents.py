@@ -122,7 +122,7 @@ EXPECTED = {
             "200 GET /tag-definition",
             "200 POST /ID/namespaces",
             "200 POST /ID/namespaces/people/tables",
-            "200 GET /ID/namespaces?returnUuids=true",
+            "200 GET /ID/namespaces/people?returnUuid=true",
             "200 GET /ID/namespaces/people/tables?returnUuids=true",
             "200 PUT /warehouse/ID/namespace/ID/tags/privacy.level",
             "200 PUT /warehouse/ID/table/ID/column/email/tags/privacy.level",
