@@ -61,7 +61,8 @@ def _serves(content_type: str, content: Callable[[], bytes]) -> Callable[[HttpRe
     def view(request: HttpRequest) -> HttpResponse:
         identifier = request_id(request)
         if request.method not in {"GET", "HEAD"}:
-            refusal = render_error(MethodNotAllowed(f"{request.method} is not allowed here; allowed are GET, HEAD"), identifier)
+            wrong = MethodNotAllowed(f"{request.method} is not allowed here; allowed are GET, HEAD")
+            refusal = render_error(wrong, identifier)
             refusal["Allow"] = "GET, HEAD"
             return refusal
         body, tag = made()
