@@ -1,8 +1,11 @@
 """What others may do to generic tables, and what generic tables may do to others: locations, names and purges."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
+from django.db import connections
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from catalog.access import namespace_chain, tabular_chain
@@ -15,7 +18,7 @@ from tenants.services import projects
 from tests.installation import ADMIN
 from tests.integration.catalog.lake import Lake, identifier
 from tests.integration.tasks.purges import run, sql
-from tests.servers.asgi_client import AsgiClient
+from tests.servers.asgi_client import Answer, AsgiClient
 
 MISSING = "0197f1c2-0000-7000-8000-000000000000"
 
@@ -182,3 +185,34 @@ def test_who_sees_only_the_namespace_sees_nothing_in_it(lake: Lake, birds: Tabul
     # a name that is taken is not a secret from those who may create, only from others
     for name in ("birds", "gulls"):
         assert maker.create_generic(name).error() == (403, "ForbiddenException")
+
+
+def test_a_name_that_all_kinds_want_at_once_is_given_to_one(lake: Lake) -> None:
+    """Rights: create and modify in the namespace."""
+
+    def status(work: partial[Answer]) -> int:
+        try:
+            return work().status
+        finally:
+            connections.close_all()
+
+    for turn in range(4):
+        name = f"wanted{turn}"
+        for create, own in ((lake.create_table, "table"), (lake.create_generic, "generic")):
+            assert create(f"{own}{turn}").status == 200
+        moves = (lake.path("tables", "rename"), "table"), (rename_route(lake), "generic")
+        works = [
+            partial(lake.create_table, name),
+            partial(lake.create_view, name),
+            partial(lake.create_generic, name.upper()),
+            *(
+                partial(
+                    lake.client.post, route, {"source": identifier(f"{own}{turn}"), "destination": identifier(name)}
+                )
+                for route, own in moves
+            ),
+        ]
+        with ThreadPoolExecutor(len(works)) as pool:
+            *refused, done = sorted(pool.map(status, works), reverse=True)
+        assert refused == [409] * 4
+        assert done in {200, 204}

@@ -13,7 +13,7 @@ from lakewarden.authz.model import Privilege
 from tests.integration.catalog.lake import Lake, identifier
 from tests.integration.catalog.observed import local
 from tests.integration.catalog.registering import register
-from tests.integration.management.tagging import DEFINITION, column, defined, give, place, put, tags, take
+from tests.integration.management.tagging import DEFINITION, EVE, M, column, defined, give, place, put, tags, take
 from tests.servers.asgi_client import Answer, AsgiClient
 
 
@@ -55,6 +55,19 @@ def test_who_manages_tags_in_both_places_may_move(steward: Lake) -> None:
         give(name, Privilege.MANAGE_TAGS)
     assert move_to_sandbox(steward.as_user("eve")).status == 204
     assert tags(steward.client, place(steward, "moved")) == {"pii": "yes"}
+
+
+def test_an_owner_who_grants_themselves_manage_tags_reaches_no_tag_with_it(steward: Lake) -> None:
+    """Rights: ownership of the table."""
+    give("orders", Privilege.OWNERSHIP)
+    eve, where = steward.client.as_user("eve"), place(steward, "orders")
+    assert eve.get(f"{M}/whoami").status == 200
+    grant = {"writes": [{"privilege": "manage_tags", "principal": {"user": EVE}}]}
+    assert eve.post(f"{where}/grants", grant).status == 204
+    for answer in (put(eve, where, "pii", "no"), take(eve, where, "pii")):
+        assert answer.error() == (403, "ForbiddenException")
+        assert "needs the privilege apply" in answer.message()
+    assert tags(eve, where) == {"pii": "yes"}
 
 
 def with_field_ids(steward: Lake, first: int, second: int) -> str:
