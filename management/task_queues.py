@@ -1,8 +1,11 @@
 """Settings of task queues: `…/task-queue/{queue}/config`."""
 
-from typing import Any
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
 
 from django.urls import path
+from django.utils.dateparse import parse_duration
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -16,6 +19,11 @@ from lakewarden.tasks.scope import Scope
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
 from tenants import access
+
+_DAY: Final = timedelta(days=1)
+_DAYS: Final = "retention-days"
+_PERIOD: Final = "retention-period"  # the same in the words of the compatible API: an ISO 8601 duration
+_CLEANUP_PERIOD: Final = "cleanup-period"
 
 
 class QueueConfigShape(Shape):
@@ -69,6 +77,31 @@ class ProjectQueueConfig(ManagementView):
         return _stored(self, scope, queues.find(queue_name, "project"), body)
 
 
+def _in_days(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` without the periods of the compatible API. Raises BadRequest for one that cannot be kept."""
+    own = dict(config)
+    every, kept = (_period(own.pop(name, None), name) for name in (_CLEANUP_PERIOD, _PERIOD))
+    if every is not None and every > _DAY:
+        raise BadRequest(f"queue-config: {_CLEANUP_PERIOD} is longer than P1D: finished tasks are removed once a day")
+    if kept is not None:
+        days = -(-kept // _DAY)  # nothing is removed sooner than asked for
+        if own.setdefault(_DAYS, days) != days:
+            raise BadRequest(f"queue-config: {_DAYS} and {_PERIOD} are both given and differ: send only one of them")
+    return own
+
+
+def _period(text: object, name: str) -> timedelta | None:
+    if text is None:
+        return None
+    try:
+        found = parse_duration(text) if isinstance(text, str) and text.startswith("P") else None
+    except (ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise BadRequest(f"queue-config: {name} is {str(text)[:80]!r}: an ISO 8601 duration such as P90D is expected")
+    return found
+
+
 def _of_warehouse(view: ManagementView, warehouse_id: str, action: WarehouseAction) -> Scope:
     warehouse = access.warehouse(view.context, warehouse_id, action).target
     return Scope(warehouse.project_id, warehouse.id)
@@ -80,13 +113,19 @@ def _of_project(view: ManagementView, action: ProjectAction) -> Scope:
 
 def _settings_response(scope: Scope, queue: Queue) -> Response:
     found = queue_settings.of(scope, queue)
-    body: dict[str, Any] = {"queue_config": found.settings, "max_seconds_since_last_heartbeat": found.max_silence_s}
+    settings: dict[str, Any] = dict(found.settings)
+    if _DAYS in settings:
+        settings[_PERIOD] = f"P{settings[_DAYS]}D"
+    body: dict[str, Any] = {"queue_config": settings, "max_seconds_since_last_heartbeat": found.max_silence_s}
     return Response(QueueConfigShape.of(body))
 
 
 def _stored(view: ManagementView, scope: Scope, queue: Queue, body: Body) -> Response:
     silence = body.get("max_seconds_since_last_heartbeat")
-    queue_settings.store(scope, queue, body.get("queue_config"), max_silence_s=silence, context=view.context)
+    config = body.get("queue_config")
+    if _DAYS in queue.settings:
+        config = _in_days(config)
+    queue_settings.store(scope, queue, config, max_silence_s=silence, context=view.context)
     return Response(status=204)
 
 

@@ -80,6 +80,10 @@ DELIBERATE = (
         "They are rights that the other server does not tell apart. `/permissions/…/access` has none of them.",
     ),
     Deliberate(
+        "Finished tasks are removed once a day: a `cleanup-period` of more than a day is refused.",
+        "How long they are kept decides what is found; `retention-period` is kept in whole days, rounded up.",
+    ),
+    Deliberate(
         "A plain drop with `recursive=true` in a warehouse with soft deletion deletes softly, too.",
         "What is dropped together can be restored like what is dropped alone.",
         "`force=true` deletes permanently",
@@ -103,8 +107,8 @@ DIFFERENT = {
     ("*", "*storage-profile*"): _LOCAL,
     ("*", "*storage-credential*"): _LOCAL,
     ("POST */storage-credential", "status: 200"): _LOCAL,
-    ("*", "*queue-config.cleanup-period"): "finished tasks are removed each night",
-    ("*", "*queue-config.retention-period"): "`retention-days` is its name here, in whole days",
+    ("*", "*queue-config.cleanup-period"): "",  # accepted, and of no effect: it is always a day
+    ("*", "*queue-config.retention-period"): "",  # accepted and answered: `queue-config` has no fixed members
     ("*/task/*", "answer: *warehouse-id may be missing"): "tasks of a project have none, and share the schema",
     (
         "GET */tag-definition",

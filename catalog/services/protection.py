@@ -60,9 +60,10 @@ def ensure_unprotected(target: Namespace | Tabular) -> None:
         kind = _kind(target)
         route = f"/management/v1/warehouse/{target.warehouse_id}/{kind}/{_id(target)}/protection"
         why = f" ({found['reason']})" if found.get("reason") else ""
+        since = found["at"].replace("+00:00", "Z")  # as the answers write it
         raise Protected(
             f"{word_of(kind).capitalize()} {target} is protected from deletion by {found['by']} "
-            f"since {found['at']}{why}. "
+            f"since {since}{why}. "
             f'Remove the protection first: POST {{"protected": false}} to {route}'
         )
 

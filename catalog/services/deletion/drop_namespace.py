@@ -92,8 +92,8 @@ def _ensure_empty(namespace: Namespace, inside: _Inside, options: DropOptions) -
     """What can still be restored counts: whoever wants it back must not lose the namespace it lies in by accident."""
     if inside.live:
         raise NamespaceNotEmpty(
-            f"Namespace {namespace} is not empty. Drop what it holds first ({inside.tabulars} tables and views, "
-            f"{inside.namespaces} namespaces), or all at once with recursive=true"
+            f"Namespace {namespace} is not empty. Drop what it holds first (tables and views: {inside.tabulars}, "
+            f"namespaces: {inside.namespaces}), or all at once with recursive=true"
         )
     is_soft = options.is_soft(namespace.warehouse)
     if inside.restorable or (inside.dropped and not is_soft):

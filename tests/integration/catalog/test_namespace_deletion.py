@@ -161,7 +161,7 @@ def test_what_is_not_empty_is_dropped_only_recursively(
     set_profile(seconds)
     refused = drop(lake, recursive="false")
     assert refused.error() == (409, "NamespaceNotEmptyException")
-    assert "4 tables and views, 2 namespaces" in refused.message()
+    assert "(tables and views: 4, namespaces: 2)" in refused.message()
     assert drop(lake, recursive="false", force="true").error() == (409, "NamespaceNotEmptyException")
     assert Namespace.objects.count() == 3
 

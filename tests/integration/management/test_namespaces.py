@@ -88,10 +88,10 @@ def test_protection_is_told_with_who_when_and_why(lake: Lake, admin: AsgiClient)
 
 
 def test_a_protected_namespace_is_not_dropped_until_that_is_lifted(lake: Lake, admin: AsgiClient) -> None:
-    protect(admin, of("z"), reason="audit")
+    since = protect(admin, of("z"), reason="audit").json()["protected-at"]
     answer = admin.delete(lake.namespace("z"))
     assert answer.error() == (409, "ProtectedException")
-    assert "protected from deletion by oidc~admin since" in answer.message()
+    assert f"protected from deletion by oidc~admin since {since} (audit)" in answer.message()
     assert route(of("z"), "protection") in answer.message()
     lifted = admin.post(route(of("z"), "protection"), {"protected": False})
     assert set(lifted.json()) == {"protected", "updated-at", "updated_at"}

@@ -42,13 +42,46 @@ def test_what_is_set_is_told_and_recorded(admin: AsgiClient, warehouse: Warehous
     assert admin.get(path).json() == {"queue-config": {}}
     body = {"queue-config": config, "max-seconds-since-last-heartbeat": 120}
     assert admin.post(path, body).status == 204
-    assert admin.get(path).json() == body
+    told = admin.get(path).json()
+    assert told["queue-config"].pop("retention-period", "P7D") == "P7D"
+    assert told == body
     assert admin.post(path, {"queue-config": {}}).status == 204
     assert admin.get(path).json() == {"queue-config": {}}
     entry = AuditEntry.objects.filter(action="setTaskQueueConfig").order_by("id")[0]
     assert entry.details["queue-config"] == config
     assert entry.object_type == level
     assert OutboxEvent.objects.filter(type="setTaskQueueConfig").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "days"),
+    [
+        ({"cleanup-period": "P1D", "retention-period": "P90D"}, 90),
+        ({"cleanup-period": "PT1H", "retention-period": "P1DT1S"}, 2),
+        ({"cleanup-period": None, "retention-period": "PT1H30M45.5S"}, 1),
+        ({"retention-days": 7, "retention-period": "P7D"}, 7),
+    ],
+)
+def test_the_cleanup_takes_the_periods_of_the_compatible_api(admin: AsgiClient, config: Any, days: int) -> None:
+    assert admin.post(PROJECT, {"queue-config": config}).status == 204
+    assert admin.get(PROJECT).json() == {"queue-config": {"retention-days": days, "retention-period": f"P{days}D"}}
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"cleanup-period": "P2D"}, "finished tasks are removed once a day"),
+        ({"retention-period": "90 days"}, "'90 days': an ISO 8601 duration such as P90D is expected"),
+        ({"retention-period": 90}, "an ISO 8601 duration"),
+        ({"retention-period": "P99999999999999D"}, "an ISO 8601 duration"),
+        ({"retention-period": "PT0S"}, "from 1 to 36500"),
+        ({"retention-days": 7, "retention-period": "P8D"}, "send only one of them"),
+    ],
+)
+def test_a_wrong_period_is_refused(admin: AsgiClient, config: Any, reason: str) -> None:
+    answer = admin.post(PROJECT, {"queue-config": config})
+    assert (answer.status, reason in answer.message()) == (400, True), answer.body
+    assert admin.get(PROJECT).json() == {"queue-config": {}}
 
 
 def test_settings_are_of_one_warehouse(admin: AsgiClient, warehouse: Warehouse, tmp_path: Any) -> None:
