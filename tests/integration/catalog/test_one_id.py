@@ -13,6 +13,7 @@ from lakewarden.events.models import OutboxEvent
 from management.urls import routes
 from tests.integration.catalog.lake import Lake, identifier
 from tests.integration.catalog.staged import CREATE, commit_staged, creation_updates
+from tests.integration.management.tagging import defined
 from tests.servers.asgi_client import AsgiClient
 
 API = "/management/v1"
@@ -118,21 +119,29 @@ def by_id(kind: str) -> list[tuple[str, str]]:
     ]
 
 
-BODIES = {"grants": {"writes": []}, "assignments": {"writes": []}, "protection": {"protected": False}}
+BODIES: dict[str, dict[str, Any]] = {
+    "grants": {"writes": []},
+    "assignments": {"writes": []},
+    "protection": {"protected": False},
+    "pii": {"value": "yes"},
+}
 
 
 def asked(admin: AsgiClient, lake: Lake, method: str, pattern: str, name: str) -> int:
     path = pattern.replace("<str:warehouse_id>", lake.warehouse_id)
     path = path.replace("<str:table_id>", name).replace("<str:view_id>", name)
+    path = path.replace("<str:tag_name>", "pii").replace("<str:column_name>", "id")
     if method == "get":
         return admin.get(f"{API}/{path}?action=get_metadata").status
-    return getattr(admin, method)(f"{API}/{path}", BODIES[path.rpartition("/")[2]]).status  # type: ignore[no-any-return]
+    body = None if method == "delete" else BODIES[path.rpartition("/")[2]]
+    return admin.call(method.upper(), f"{API}/{path}", json=body).status
 
 
 def test_every_route_knows_it_by_its_uuid_and_by_nothing_else(lake: Lake, admin: AsgiClient, made: Made) -> None:
     key = str(Tabular.objects.get(name="made").pk)
     assert key != made.uuid
     assert len(by_id(made.kind)) >= 11
+    defined(admin, "pii")
     for method, pattern in by_id(made.kind):
         assert asked(admin, lake, method, pattern, made.uuid) in {200, 204}, pattern
         assert asked(admin, lake, method, pattern, made.uuid.upper()) in {200, 204}, pattern
