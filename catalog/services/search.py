@@ -55,7 +55,7 @@ def search(granted: Granted[Warehouse], text: str, tagged: Tagged | None = None)
         _check(text)
     identifier = _uuid(text)
     if identifier is not None and tagged is None:
-        return [Found(tabular, 0.0) for tabular in _visible(granted, _of_id(granted.target, identifier))]
+        return [Found(tabular, 0.0) for tabular in _visible(granted, _of_id(granted, identifier))]
     folded = match_key(text)
     wanted = letters(folded)
     names = dict(_nearest(granted, _parts(folded), folded, tagged))
@@ -90,8 +90,7 @@ def _parts(folded: str) -> list[str]:
 def _nearest(
     granted: Granted[Warehouse], parts: Sequence[str], folded: str, tagged: Tagged | None
 ) -> list[tuple[UUID, str]]:
-    """(id, full folded name) of those that share most parts; what only others see must not use up the places."""
-    shown_to = tenants_access.shown_to(granted, WarehouseAction.LIST_EVERYTHING, granted.target.project)
+    """(id, full folded name) of those that share most parts."""
     patterns = [f"%{_escaped(part)}%" for part in parts]
     whole = f"%{_escaped(folded.strip())}%"
     try:
@@ -105,10 +104,7 @@ def _nearest(
                     "whole": whole,
                     "candidates": CANDIDATES,
                     "nearest": NEAREST,
-                    "everything": shown_to is None,
-                    "principals": list(shown_to or ()),
-                    "showing": visible_objects.SHOWING_ANY,
-                    "showing_below": visible_objects.SHOWING_BELOW,
+                    **_sight(granted),
                     **(tagged.parameters if tagged else {}),
                 },
             )
@@ -138,13 +134,26 @@ def _visible(granted: Granted[Warehouse], tabulars: Sequence[Tabular]) -> list[T
     return shown
 
 
-def _of_id(warehouse: Warehouse, identifier: UUID) -> list[Tabular]:
-    rows = Tabular.objects.placed().filter(warehouse=warehouse)
-    found = list(rows.filter(uuid=identifier))
+def _sight(granted: Granted[Warehouse]) -> dict[str, object]:
+    """The parameters of `_SEEN`."""
+    shown_to = tenants_access.shown_to(granted, WarehouseAction.LIST_EVERYTHING, granted.target.project)
+    return {
+        "everything": shown_to is None,
+        "principals": list(shown_to or ()),
+        "showing": visible_objects.SHOWING_ANY,
+        "showing_below": visible_objects.SHOWING_BELOW,
+    }
+
+
+def _of_id(granted: Granted[Warehouse], identifier: UUID) -> list[Tabular]:
+    warehouse = granted.target
+    found = list(Tabular.objects.placed().filter(warehouse=warehouse, uuid=identifier))
     if not Namespace.objects.filter(id=identifier, warehouse=warehouse).exists():
         return found
     # a client may have chosen the namespace's id as a table's uuid
-    return [*found, *rows.filter(namespace_id=identifier).order_by("name_key")[:NEAREST]]
+    inside = [row[0] for row in fetch(_INSIDE, {"in": identifier, "nearest": NEAREST, **_sight(granted)})]
+    rows = _rows(inside)
+    return [*found, *(rows[each] for each in inside if each in rows)]
 
 
 def _rows(identifiers: Sequence[UUID]) -> dict[UUID, Tabular]:
@@ -162,11 +171,16 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
+# what only others see must not use up the places
 _SEEN = f"""
     (%(everything)s
      or {visible_objects.HELD_ON.format(kind="t.kind", id="t.id::text", showing="%(showing)s")}
      or {visible_objects.HELD_ON_ANY.format(path="n.lineage::text[]", showing="%(showing_below)s")})
 """
+_INSIDE = f"""
+    select t.id from tabular t join namespace n on n.id = t.namespace_id
+    where t.namespace_id = %(in)s and t.deleted_at is null and {_SEEN} order by t.name_key limit %(nearest)s
+"""  # noqa: S608 text of our own
 # names that contain the whole search come first, so that a common part does not use up the candidates
 _TEMPLATE = """
     with {tagged} named as not materialized (

@@ -36,6 +36,7 @@ def test_better_matches_that_are_hidden_do_not_use_up_the_places_of_a_search(
     defined(admin, "pii")
     assert put(admin, place(lake, "sales"), "pii", "yes").status == 200
     tag = {"name": "pii", "value": "yes"}
-    for body in ({"search": "order"}, {"search": "order", "tag": tag}, {"tag": tag}):
+    inside = {"search": place(lake, "sales").rpartition("/")[2]}
+    for body in ({"search": "order"}, {"search": "order", "tag": tag}, {"tag": tag}, inside):
         found = reader.client.post(f"{place(lake)}/search-tabular", body).json()["tabulars"]
         assert [each["tabular-name"] for each in found] == ["orders"], body
