@@ -18,7 +18,7 @@ import pytest
 import urllib3
 
 from standalone.commands import AUDIENCE
-from tests.servers.issuer import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 SOON_S = 60
@@ -28,12 +28,6 @@ TABLES = 4
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
 
 PROPERTIES = {"write.metadata.previous-versions-max": "100000"}
-
-
-@pytest.fixture(scope="module")
-def issuer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningIssuer]:
-    with run_issuer(tmp_path_factory.mktemp("writes") / "state") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +162,8 @@ def test_clients_that_go_away_leave_whole_commits_and_no_burden(server: Lakeward
         with socket.create_connection(("127.0.0.1", port)) as leaving:
             leaving.sendall(whole if number % 2 else whole[:-10])
         if number % 100 == 0:
-            assert tables.commit("t1", **{f"k{number}": "x"}).status == 200
+            # a busy server may have all of this caller's places taken for a moment
+            wait_until(lambda: tables.commit("t1", seen="x").status == 200)
 
     def has_settled() -> bool:
         location = tables.load("t0")["metadata-location"]

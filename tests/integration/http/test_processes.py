@@ -18,18 +18,12 @@ import pytest
 import urllib3
 
 from standalone.commands import AUDIENCE, lakewarden_command
-from tests.servers.issuer import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 PROCESSES = 2
 SOON_S = 60
 """Time for processes on a busy machine to do something short."""
-
-
-@pytest.fixture(scope="module")
-def issuer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningIssuer]:
-    with run_issuer(tmp_path_factory.mktemp("processes") / "state") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

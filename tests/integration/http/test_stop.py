@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 from standalone.commands import AUDIENCE, lakewarden_command
-from tests.servers.issuer import RunningIssuer, run_issuer
+from tests.servers.issuer import RunningIssuer
 from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 STOP_S = 2
@@ -22,12 +22,6 @@ LOCK = 'lock table "server", project, lakewarden_user in access exclusive mode'
 BOOTSTRAP = b'{"accept-terms-of-use": true}'
 SOON_S = 20
 """Time for a process on a busy machine to do something short."""
-
-
-@pytest.fixture(scope="module")
-def issuer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningIssuer]:
-    with run_issuer(tmp_path_factory.mktemp("stop") / "state") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
