@@ -136,6 +136,7 @@ def test_a_defect_tells_nothing_of_itself(filled: Lake, base: Path, monkeypatch:
 
     before, _ = state(base)
     with monkeypatch.context() as patch:
+        patch.setattr(asgi, "HOT_ROUTES", [])
         patch.setattr(pointer, "record_change", defect)
         answer = filled.commit("orders", set_properties(a="b"))
     assert answer.error() == (500, "InternalServerError")
