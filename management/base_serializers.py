@@ -53,6 +53,12 @@ class Body(Kebab):
 
     not_served: ClassVar[Mapping[str, object]] = {}
 
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        for field in fields.values():
+            _refuse_words(field)
+        return fields
+
     @classmethod
     def parse(cls, members: Mapping[str, Any]) -> Self:
         """The validated body. Raises BadRequest, which names the invalid members."""
@@ -87,6 +93,13 @@ def _ensure_short(value: object, name: str) -> None:
         )
     for each in value.values() if isinstance(value, dict) else value:
         _ensure_short(each, name)
+
+
+def _refuse_words(field: Any) -> None:  # noqa: ANN401 DRF's fields of every kind
+    """Make a boolean take JSON's `true` and `false` alone: DRF reads words such as "no" and "off", too."""
+    if isinstance(field, serializers.BooleanField):
+        field.TRUE_VALUES, field.FALSE_VALUES = {True}, {False}
+        field.error_messages["invalid"] = "true or false is expected"
 
 
 def _say_choices(field: Any) -> None:  # noqa: ANN401 DRF's fields of every kind

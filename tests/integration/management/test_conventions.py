@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 
+from tenants.models import Warehouse
 from tests.servers.asgi_client import AsgiClient
 
 ROUTES = [
@@ -75,6 +76,13 @@ def test_a_misspelt_member_is_refused_by_name(admin: AsgiClient) -> None:
     answer = admin.post("/management/v1/project", {"project-nam": "a"})
     assert answer.status == 400
     assert "'project-nam'; did you mean 'project-name'" in answer.message()
+
+
+@pytest.mark.parametrize("value", ["no", "off", "true", "", 2, [], {}])
+def test_a_boolean_is_not_read_from_words(admin: AsgiClient, warehouse: Warehouse, value: object) -> None:
+    answer = admin.post(f"/management/v1/warehouse/{warehouse.id}/protection", {"protected": value})
+    assert answer.status == 400
+    assert "protected: true or false is expected" in answer.message()
 
 
 def test_a_missing_member_is_named(admin: AsgiClient) -> None:
