@@ -46,10 +46,11 @@ class Snapshots:
     def remove(self, snapshot_ids: set[int]) -> set[int]:
         """Remove these snapshots; returns those that existed."""
         gone = {each for each in snapshot_ids if each in self.heads}
-        if gone and self._split is None:
+        if not gone:
+            return gone
+        if self._split is None:
             self._split = dict(zip(self.heads, _LIST.decode(self.encode()), strict=True))
         for each in gone:
-            assert self._split is not None  # noqa: S101 for the type
             del self.heads[each], self._split[each]
         return gone
 
