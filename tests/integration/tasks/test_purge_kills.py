@@ -30,6 +30,8 @@ MANY_FILES = int(os.environ.get("LAKEWARDEN_TEST_PURGE_FILES", "200000"))
 NURSERY = Path(__file__).with_name("worker_nursery.py")
 NAMES = (*(f"metadata/{number}.json" for number in range(4)), *(f"data/p={number % 3}/{number}" for number in range(6)))
 
+LARGE = (*NAMES, *(f"data/large/{number}" for number in range(1000)))
+
 
 class Nursery:
     """Starts workers, kills them, and lets the time pass after which a dead one counts as such."""
@@ -112,9 +114,17 @@ def arrange(sales: Path) -> tuple[list[Path], set[str]]:
 
 
 def drop(warehouse: Warehouse, folders: list[Path]) -> Iterator[Wanted]:
+    """The last one is large, so that it takes longer than to notice that it has begun."""
     for folder in folders:
-        tally = fill(folder, NAMES)
+        tally = fill(folder, LARGE if folder == folders[-1] else NAMES)
         yield Wanted(ask(warehouse, folder), folder, tally)
+
+
+def at_work(nursery: Nursery) -> list[int]:
+    """The workers that have a job in hand."""
+    holding = {number for (number,) in sql("select worker_id from procrastinate_jobs where status = 'doing'")}
+    known = nursery.registered()
+    return [pid for pid in nursery.alive if known.get(pid) in holding]
 
 
 def kill_while_they_work(
@@ -126,11 +136,11 @@ def kill_while_they_work(
     for _ in range(WORKERS):
         nursery.start()
     while kills < KILLS:
-        victim = chance.choice(nursery.alive)
-        wait_for(lambda victim=victim: victim in nursery.registered(), what="a worker", log=log)  # type: ignore[misc]
+        wait_for(lambda: set(nursery.alive) <= nursery.registered().keys(), what="the workers", log=log)
         wanted += drop(warehouse, folders[len(wanted) : len(wanted) + portion])
-        time.sleep(chance.uniform(0, 0.3))
-        kills += nursery.kill(victim)
+        time.sleep(chance.uniform(0, 0.05))
+        # all may be done already, or the folders all asked for
+        kills += nursery.kill(chance.choice(at_work(nursery) or nursery.alive))
         nursery.start()
         # now and then somebody is only slow, and loses its work to another
         nursery.let_time_pass(also_for=chance.choice(nursery.alive) if chance.random() < 0.2 else None)
