@@ -10,7 +10,8 @@ from catalog.services.locations import storage_of
 from lakewarden.authz.actions import TableAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import Unavailable
-from lakewarden.storage.interface import AccessLevel, StorageError
+from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes
+from lakewarden.storage.interface import StorageError
 from tenants.models import Warehouse
 
 NO_CONFIG: Final = b',"config":{}}'
@@ -35,7 +36,9 @@ def client_config(warehouse: Warehouse, location: str, *, reads: bool, writes: b
     if not (reads or writes) or not warehouse.profile.CLIENTS_NEED_CONFIG:
         return {}
     try:
-        return storage_of(warehouse).client_config(location, AccessLevel.WRITE if writes else AccessLevel.READ)
+        level = AccessLevel.WRITE if writes else AccessLevel.READ
+        request = AccessRequest(location, level, frozenset(), ClientRoutes("", "", ""))
+        return storage_of(warehouse).client_access(request).config
     except StorageError as error:
         raise Unavailable(f"The storage gives no access to {location} now: {error}", retry_after_s=5) from error
 

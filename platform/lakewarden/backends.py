@@ -6,6 +6,7 @@ from lakewarden import config
 from lakewarden.authn.interface import Authenticator
 from lakewarden.authz.interface import Authorizer
 from lakewarden.storage.bounded import BoundedStorage, Places
+from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import Storage
 from lakewarden.storage.profile import StorageProfile
 
@@ -39,9 +40,9 @@ def authenticator() -> Authenticator:
     )
 
 
-def storage(profile: StorageProfile) -> Storage:
+def storage(profile: StorageProfile, credential: StorageCredential | None = None) -> Storage:
     """The storage that `profile` describes."""
-    return BoundedStorage(profile.open(), _places(profile.location))
+    return BoundedStorage(profile.open(credential), _places(profile.location))
 
 
 @lru_cache(maxsize=1000)

@@ -44,6 +44,7 @@ class Warehouse(models.Model):
     name_key = models.TextField()
     status = models.TextField(choices=Status.choices, default=Status.ACTIVE)
     storage_profile = models.JSONField()
+    storage_secret = models.UUIDField(null=True, help_text="Refers to the credential in the secret store.")
     location = models.TextField(unique=True)
     delete_profile = models.JSONField()
     protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")

@@ -160,8 +160,9 @@ def _names(profile: StorageProfile) -> set[str]:
 
 def _profile(spec: StorageSpec) -> StorageProfile:
     profile = parse_profile(spec.profile)
-    profile.ensure_credential(spec.credential)
-    profile.ensure_allowed(config.current().storage)
+    settings = config.current().storage
+    profile.ensure_credential(profile.parse_credential(spec.credential), settings)
+    profile.ensure_allowed(settings)
     return profile
 
 

@@ -1,12 +1,13 @@
 """A storage that lets only so many calls in at once: one that hangs must not take every thread with it."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Condition
 
-from lakewarden.storage.interface import AccessLevel, Storage, StorageBusy
+from lakewarden.storage.client_access import AccessRequest, ClientAccess
+from lakewarden.storage.interface import Storage, StorageBusy
 from lakewarden.storage.removal import Found, Removed
 
 PATIENCE_S = 2.0
@@ -81,9 +82,9 @@ class BoundedStorage:
         with self._places.one():
             self._inner.ensure_there()
 
-    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:
+    def client_access(self, request: AccessRequest) -> ClientAccess:
         with self._places.one():
-            return self._inner.client_config(location, level)
+            return self._inner.client_access(request)
 
     def nearest_folder(self, location: str) -> str:
         with self._places.one():

@@ -1,10 +1,10 @@
 """The interface of storage, as the catalog needs it: whole small files, never data files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
 
+from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.removal import Found, Removed
 
 
@@ -30,13 +30,6 @@ class StorageBusy(StorageError):
 
 class StorageFull(StorageError):
     """The storage has no space left."""
-
-
-class AccessLevel(StrEnum):
-    """What an engine may do with the files of one table."""
-
-    READ = "read"
-    WRITE = "write"
 
 
 class Storage(Protocol):
@@ -82,8 +75,8 @@ class Storage(Protocol):
         """StorageError when the warehouse's place is missing, or is so empty that it may not be the right one."""
         ...
 
-    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:
-        """The properties with which an engine reaches the files below `location`, and can do no more than `level`."""
+    def client_access(self, request: AccessRequest) -> ClientAccess:
+        """The means by which an engine reaches the files below a location, and can do no more than the level says."""
         ...
 
     def nearest_folder(self, location: str) -> str:

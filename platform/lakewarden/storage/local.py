@@ -2,13 +2,14 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from lakewarden.storage import local_removal
-from lakewarden.storage.interface import AccessLevel, FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
+from lakewarden.storage.client_access import AccessRequest, ClientAccess
+from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
 from lakewarden.storage.local_removal import folder_in, opened
 from lakewarden.storage.local_uris import SCHEME, local_path
 from lakewarden.storage.removal import Found, Removed
@@ -96,8 +97,8 @@ class LocalStorage:
             if not any(self._base.iterdir()):
                 raise StorageError(f"The warehouse's directory {self._base} is empty: is it mounted?")
 
-    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:  # noqa: ARG002 as the operating system lets engines
-        return {}
+    def client_access(self, request: AccessRequest) -> ClientAccess:  # noqa: ARG002 as the operating system lets engines
+        return ClientAccess()
 
     def nearest_folder(self, location: str) -> str:
         path = Path(local_path(location))

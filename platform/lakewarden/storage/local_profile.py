@@ -8,7 +8,8 @@ from urllib.parse import unquote
 from pydantic import AfterValidator, Field
 
 from lakewarden.config import StorageConfig
-from lakewarden.errors import BadRequest, InvalidArgument
+from lakewarden.errors import InvalidArgument
+from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import Storage
 from lakewarden.storage.local import LocalStorage
 from lakewarden.storage.local_uris import SCHEME, local_path
@@ -68,9 +69,5 @@ class LocalProfile(StorageProfile):
                 f"base-path {self.base_path!r} is not below one of the server's storage.local_roots ({allowed})"
             )
 
-    def ensure_credential(self, credential: object) -> None:
-        if credential is not None:
-            raise BadRequest(f"storage-credential: storage of the type {self.type!r} has none; omit it")
-
-    def open(self) -> Storage:
+    def open(self, credential: StorageCredential | None) -> Storage:  # noqa: ARG002 there is none
         return LocalStorage(self.base_path)

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from lakewarden.config import StorageConfig
+from lakewarden.errors import BadRequest
+from lakewarden.storage.credential import StorageCredential, parse_credential
 from lakewarden.storage.interface import Storage
 
 
@@ -27,7 +29,9 @@ class StorageProfile(BaseModel, ABC):
     SEES_MISSING_FILES: ClassVar[bool]
     """Whether it takes no request to a server to know that a file is gone: `Storage.is_known_missing` tells."""
     CLIENTS_NEED_CONFIG: ClassVar[bool]
-    """Whether engines need properties of `Storage.client_config` to reach the files."""
+    """Whether engines need what `Storage.client_access` returns to reach the files."""
+    CREDENTIALS: ClassVar[tuple[type[StorageCredential], ...]] = ()
+    """The kinds of credentials that it takes."""
 
     type: str
 
@@ -52,12 +56,22 @@ class StorageProfile(BaseModel, ABC):
     def ensure_allowed(self, settings: StorageConfig) -> None:
         """Raises InvalidArgument when the operator does not allow warehouses there."""
 
-    @abstractmethod
-    def ensure_credential(self, credential: object) -> None:
-        """Raises BadRequest when `credential` (None: not given) is not of a kind that this storage takes."""
+    def parse_credential(self, value: object) -> StorageCredential | None:
+        """The credential of a request, or of the secret store; None: not given.
+
+        Raises BadRequest that names the wrong field, and never its value.
+        """
+        if value is None:
+            return None
+        if not self.CREDENTIALS:
+            raise BadRequest(f"storage-credential: storage of the type {self.type!r} has none; omit it")
+        return parse_credential(value, {kind.KIND: kind for kind in self.CREDENTIALS})
+
+    def ensure_credential(self, credential: StorageCredential | None, settings: StorageConfig) -> None:
+        """Raises BadRequest when the profile cannot be used with this credential, or the operator does not allow it."""
 
     @abstractmethod
-    def open(self) -> Storage: ...
+    def open(self, credential: StorageCredential | None) -> Storage: ...
 
     def dump(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True)

@@ -5,6 +5,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from lakewarden.errors import BadRequest
+from lakewarden.storage.credential import first_problem
 from lakewarden.storage.local_profile import LocalProfile
 from lakewarden.storage.profile import StorageProfile
 
@@ -23,7 +24,4 @@ def parse_profile(value: object) -> StorageProfile:
     try:
         return shape.model_validate(value)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in problem["loc"])
-        reason = problem["msg"].removeprefix("Value error, ")
-        raise BadRequest(f"Invalid storage profile: {field}: {reason}") from None
+        raise BadRequest(f"Invalid storage profile: {first_problem(error)}") from None

@@ -4,7 +4,7 @@ Like one on another machine, it needs a request to find out whether a file is mi
 reach it. All its files are in this process.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -13,7 +13,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from lakewarden.config import StorageConfig
-from lakewarden.storage.interface import AccessLevel, FileMissing, FileTaken, OutOfReach, Storage, StorageError
+from lakewarden.storage.client_access import AccessRequest, ClientAccess
+from lakewarden.storage.credential import StorageCredential
+from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, Storage, StorageError
 from lakewarden.storage.places import is_at_or_in, is_in
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.removal import Found, Removed
@@ -64,10 +66,7 @@ class BucketProfile(StorageProfile):
     def ensure_allowed(self, settings: StorageConfig) -> None:
         pass
 
-    def ensure_credential(self, credential: object) -> None:
-        pass
-
-    def open(self) -> Storage:
+    def open(self, credential: StorageCredential | None) -> Storage:  # noqa: ARG002 it has none
         return BucketStorage(self.location, self.endpoint)
 
 
@@ -122,8 +121,9 @@ class BucketStorage:
         if not self._below(self._base):
             raise StorageError(f"The bucket at {self._base} is empty")
 
-    def client_config(self, location: str, level: AccessLevel) -> Mapping[str, str]:
-        return {"bucket.endpoint": self._endpoint, "bucket.token": f"{level} {self._place(location)}"}
+    def client_access(self, request: AccessRequest) -> ClientAccess:
+        token = f"{request.level} {self._place(request.location)}"
+        return ClientAccess({"bucket.endpoint": self._endpoint, "bucket.token": token})
 
     def nearest_folder(self, location: str) -> str:
         return self._place(location)

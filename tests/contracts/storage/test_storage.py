@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes
 from lakewarden.storage.interface import (
-    AccessLevel,
     FileMissing,
     FileTaken,
     OutOfReach,
@@ -70,7 +70,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def store(kind: Kind) -> Storage:
-    return kind.profile.open()
+    return kind.profile.open(None)
 
 
 @pytest.fixture
@@ -226,7 +226,9 @@ def test_a_folder_that_is_made_counts_as_empty_and_is_taken_away_again(store: St
 
 
 def test_engines_are_told_what_they_need_apart_by_table_and_level(kind: Kind, store: Storage, base: str) -> None:
-    told = [store.client_config(f"{base}/{name}", level) for name in "ab" for level in AccessLevel]
+    routes = ClientRoutes("http://catalog", "v1/credentials", "v1/sign")
+    asked = [AccessRequest(f"{base}/{name}", level, frozenset(), routes) for name in "ab" for level in AccessLevel]
+    told = [{**found.config, **found.credentials} for found in map(store.client_access, asked)]
     if kind.profile.CLIENTS_NEED_CONFIG:
         assert len({tuple(sorted(each.items())) for each in told}) == len(told)
     else:

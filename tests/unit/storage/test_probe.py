@@ -9,7 +9,7 @@ from lakewarden.storage.profiles import parse_profile
 
 def probe(directory: Path) -> Probe:
     profile = parse_profile({"type": "local", "base-path": str(directory)})
-    return Probe(profile.open(), profile.location)
+    return Probe(profile.open(None), profile.location)
 
 
 def test_a_probe_leaves_no_file_and_on_demand_no_folder(tmp_path: Path) -> None:

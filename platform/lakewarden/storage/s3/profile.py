@@ -1,0 +1,107 @@
+"""The profile of a warehouse on S3, or on a store that is compatible with it."""
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+
+from lakewarden.config import StorageConfig
+from lakewarden.errors import BadRequest
+from lakewarden.storage.credential import StorageCredential
+from lakewarden.storage.interface import Storage
+from lakewarden.storage.object_locations import normal_location, normal_prefix
+from lakewarden.storage.profile import StorageProfile
+from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2
+
+SCHEME = "s3"
+ALTERNATIVES = ("s3a", "s3n")
+"""Schemes of Hadoop that mean the same, where the profile allows them."""
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_ROLE = re.compile(r"arn:[\w-]+:iam:[\w-]*:[\w-]*:role/\S+")
+_COMPATIBLE = {"minio": "s3-compat"}
+
+
+def _bucket(value: str) -> str:
+    if not _BUCKET.fullmatch(value):
+        raise ValueError(f"{value[:80]!r} is not a valid bucket name: 3 to 63 of a-z, 0-9, '.' and '-'")
+    return value
+
+
+def _endpoint(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError(f"{value[:200]!r} is not a valid endpoint, for example https://s3.example.org")
+    return value.rstrip("/")
+
+
+def _role(value: str) -> str:
+    if not _ROLE.fullmatch(value):
+        raise ValueError(f"{value[:200]!r} is not a valid role, for example arn:aws:iam::123456789012:role/lakehouse")
+    return value
+
+
+Endpoint = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_endpoint)]
+Role = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_role)]
+Flavor = Annotated[
+    Literal["aws", "s3-compat"],
+    BeforeValidator(lambda value: _COMPATIBLE.get(value, value) if isinstance(value, str) else value),
+]
+
+
+class S3Profile(StorageProfile):
+    """A bucket, or what lies below a prefix of its keys."""
+
+    LONGEST_NAME: ClassVar = 1024
+    PLACE_FIELDS: ClassVar = ("bucket", "key-prefix")
+    SEES_MISSING_FILES: ClassVar = False
+    CLIENTS_NEED_CONFIG: ClassVar = True
+    CREDENTIALS: ClassVar = (AccessKey, AwsSystemIdentity, CloudflareR2)
+
+    type: Literal["s3"]
+    bucket: Annotated[str, AfterValidator(_bucket)]
+    region: Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[a-zA-Z0-9-]+$")]
+    key_prefix: Annotated[str | None, AfterValidator(normal_prefix)] = Field(None, alias="key-prefix")
+    endpoint: Endpoint | None = None
+    client_endpoint: Endpoint | None = Field(None, alias="client-endpoint")
+    """Under which engines reach the store, if it is another one than the server's."""
+    flavor: Flavor = "aws"
+    path_style_access: bool | None = Field(None, alias="path-style-access")
+    sts_enabled: bool = Field(alias="sts-enabled")
+    assume_role_arn: Role | None = Field(None, alias="assume-role-arn")
+    sts_role_arn: Role | None = Field(None, alias="sts-role-arn")
+    sts_endpoint: Endpoint | None = Field(None, alias="sts-endpoint")
+    sts_token_validity_seconds: int = Field(3600, ge=900, le=43200, alias="sts-token-validity-seconds")
+    sts_session_tags: dict[str, str] = Field(default_factory=dict, max_length=50, alias="sts-session-tags")
+    remote_signing_enabled: bool = Field(True, alias="remote-signing-enabled")  # noqa: FBT003 a default
+    remote_signing_url_style: Literal["auto", "path", "virtual-host"] = Field(
+        "auto",
+        alias="remote-signing-url-style",
+    )
+    push_s3_delete_disabled: bool = Field(True, alias="push-s3-delete-disabled")  # noqa: FBT003
+    delete_old_versions: bool = Field(False, alias="delete-old-versions")  # noqa: FBT003
+    """Whether a purge removes earlier versions, too, in a bucket that keeps them."""
+    allow_alternative_protocols: bool = Field(False, alias="allow-alternative-protocols")  # noqa: FBT003
+    aws_kms_key_arn: str | None = Field(None, max_length=2048, alias="aws-kms-key-arn")
+    legacy_md5_behavior: bool = Field(False, alias="legacy-md5-behavior")  # noqa: FBT003
+    storage_layout: dict[str, Any] | None = Field(None, alias="storage-layout")
+
+    @property
+    def location(self) -> str:
+        """The same by whichever endpoint the bucket is reached."""
+        return "/".join(filter(None, (f"{SCHEME}://{self.bucket}", self.key_prefix)))
+
+    def normal(self, location: str) -> str:
+        alternatives = ALTERNATIVES if self.allow_alternative_protocols else ()
+        return normal_location(location, scheme=SCHEME, alternatives=alternatives)
+
+    def ensure_allowed(self, settings: StorageConfig) -> None:
+        pass
+
+    def ensure_credential(self, credential: StorageCredential | None, settings: StorageConfig) -> None:  # noqa: ARG002
+        if credential is None:
+            raise BadRequest("storage-credential is missing: storage of the type 's3' needs one")
+
+    def open(self, credential: StorageCredential | None) -> Storage:
+        raise NotImplementedError
