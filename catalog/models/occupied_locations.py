@@ -13,7 +13,7 @@ from uuid import UUID
 
 from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import execute, fetch
-from lakewarden.storage.places import around, range_below
+from lakewarden.storage.places import around, is_in, range_below
 from lakewarden.tasks import waiting_purges
 from tenants.models.warehouse import PLACES
 
@@ -51,11 +51,12 @@ class Released(NamedTuple):
     location: str
 
 
-def overlapping(warehouse_id: UUID, location: str, *, but: UUID | None) -> list[OccupiedLocation]:
+def overlapping(warehouse_id: UUID, location: str, *, base: str, but: UUID | None) -> list[OccupiedLocation]:
     """Everything at, in or around `location`, except the current location of the object `but`;
-    limited for each type.
+    limited for each type. Namespaces without a folder of their own are at `base`, the warehouse's location: not found.
     """
-    parameters = {"in": warehouse_id, "but": but, "at": around(location), "most": MOST_FOUND, **range_below(location)}
+    at = [each for each in around(location) if is_in(each, base)]
+    parameters = {"in": warehouse_id, "but": but, "at": at, "most": MOST_FOUND, **range_below(location)}
     return [OccupiedLocation(Kind(kind), *rest) for kind, *rest in fetch(_OVERLAPPING, parameters)]
 
 

@@ -55,12 +55,12 @@ def create(namespace: Granted[Namespace], request: CreateGenericTable) -> Loaded
     tabulars.check_free(target, request.name, _KIND)
     uuid = new_id()
     details = _details(request)
-    location = request.base_location or locations.default_location(target, uuid)
+    location = request.base_location or locations.default_location(target, request.name, uuid)
     claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,
-        generated=not request.base_location,
+        generated=not request.base_location and target.warehouse.profile.layout.has_own_tabulars,
     )
     claim.check()
     tabular = Tabular(

@@ -113,7 +113,8 @@ class Claim:
             keep_free_folder(self.namespace_id, folder)
 
     def _found(self) -> list[OccupiedLocation]:
-        return occupied_locations.overlapping(self.warehouse.id, self.location, but=self.existing)
+        base = self.warehouse.location
+        return occupied_locations.overlapping(self.warehouse.id, self.location, base=base, but=self.existing)
 
     def _ensure_empty(self, found: Sequence[OccupiedLocation]) -> None:
         """Raises InvalidArgument when files are in the way.

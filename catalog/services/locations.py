@@ -14,9 +14,18 @@ _FOLDERS = ("data", "metadata")
 MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
 
 
-def default_location(namespace: Namespace, uuid: UUID) -> str:
-    """Below the namespace's own location; never reused."""
-    return f"{namespace.properties['location']}/{uuid}"
+def default_location(namespace: Namespace, name: str, uuid: UUID) -> str:
+    """For a table, view or generic table: below the namespace's own location, as the warehouse's layout says."""
+    layout = namespace.warehouse.profile.layout
+    return layout.tabular_location(namespace.properties["location"], name=name, uuid=uuid)
+
+
+def namespace_location(warehouse: Warehouse, above: Namespace | None, name: str, uuid: UUID) -> str:
+    """For a new namespace in `above`; raises InvalidArgument when the layout makes no valid location of its name."""
+    base, layout = warehouse.location, warehouse.profile.layout
+    parent = above.properties["location"] if above else None
+    found = layout.namespace_location(parent, base=base, name=name, uuid=uuid)
+    return found if found == base else inside(warehouse, found)
 
 
 def inside(warehouse: Warehouse, location: str) -> str:

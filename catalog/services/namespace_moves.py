@@ -39,11 +39,13 @@ def move(
 ) -> Namespace:
     """Give the namespace the path `destination`, whose parent (or warehouse, for a top one) is granted.
 
-    Moving it to its current path changes nothing. Raises InvalidArgument for an invalid destination or one that makes a
-    path below too deep or too long, AlreadyExists when it is taken, NoSuchNamespace when the namespace or the new
-    parent was dropped meanwhile, Conflict when the namespace was moved meanwhile, Protected without `force`.
+    Moving it to its current path changes nothing. Raises InvalidArgument for an invalid destination, for one that makes
+    a path below too deep or too long, and in a layout whose folders follow the names; AlreadyExists when it is taken,
+    NoSuchNamespace when the namespace or the new parent was dropped meanwhile, Conflict when the namespace was moved
+    meanwhile, Protected without `force`.
     """
     known, context = granted.target, granted.context
+    _check_layout(known, destination)
     shown = ".".join(destination)
     try:
         with changing():
@@ -71,6 +73,14 @@ def move(
             raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(destination[:-1])}") from error
         raise AlreadyExists(f"Cannot move {known} to {shown}. Namespace already exists") from error
     return namespace
+
+
+def _check_layout(namespace: Namespace, destination: Sequence[str]) -> None:
+    if namespace.warehouse.profile.layout.FOLLOWS_NAMES and list(destination) != namespace.path:
+        raise InvalidArgument(
+            f"Cannot move {namespace}: the warehouse has the storage layout 'full-hierarchy', in which the folders of "
+            "namespaces have their names, and files stay where they are"
+        )
 
 
 def _at(namespace: Namespace, path: Sequence[str]) -> dict[str, object]:

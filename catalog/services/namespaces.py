@@ -60,14 +60,18 @@ def create(
         quotas.ensure_room("namespaces_in_warehouse", rows, within=str(warehouse.id))
     identifier = new_id()
     given = properties.get("location")
-    location = locations.inside(warehouse, given) if given else f"{warehouse.location}/{identifier}"
+    if given:
+        location = locations.inside(warehouse, given)
+    else:
+        location = locations.namespace_location(warehouse, above, path[-1], identifier)
+    is_chosen = bool(given) or not warehouse.profile.layout.has_own_folders
     claim = NamespaceClaim(
         warehouse=warehouse,
         location=location,
         lineage=above.lineage if above else (),
         by=parent.context.caller.id,
     )
-    if given:
+    if is_chosen:
         claim.check()
     namespace = Namespace(
         id=identifier,
@@ -88,7 +92,7 @@ def create(
                 if above.path_key != path_key(path[:-1]):  # it has moved since it was looked up
                     raise NoSuchNamespace(f"Namespace does not exist: {'.'.join(path[:-1])}")
                 namespace.path, namespace.lineage = [*above.path, path[-1]], [*above.lineage, identifier]
-            if given:
+            if is_chosen:
                 claim.take(identifier)
             namespace.save(force_insert=True)
             ledger.give_creator(namespace_chain(namespace), parent.context.caller)

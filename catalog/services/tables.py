@@ -76,12 +76,12 @@ def _first_metadata(
     target = namespace.target
     tabulars.check_free(target, request.name, _TABLE)
     uuid = new_id()
-    location = locations.default_location(target, uuid) if request.location is None else request.location
+    location = locations.default_location(target, request.name, uuid) if request.location is None else request.location
     claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,
-        generated=request.location is None,
+        generated=request.location is None and target.warehouse.profile.layout.has_own_tabulars,
     )
     metadata = first_metadata(target, body, uuid=uuid, location=location)
     data_paths.check(target.warehouse, claim.location, metadata.properties, before={})

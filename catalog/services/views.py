@@ -32,12 +32,12 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
     target = namespace.target
     tabulars.check_free(target, request.name, _VIEW)
     uuid = new_id()
-    location = locations.default_location(target, uuid) if request.location is None else request.location
+    location = locations.default_location(target, request.name, uuid) if request.location is None else request.location
     claim = location_claims.in_namespace(
         target,
         locations.inside(target.warehouse, location),
         context=namespace.context,
-        generated=request.location is None,
+        generated=request.location is None and target.warehouse.profile.layout.has_own_tabulars,
     )
     metadata = engine.create(body, uuid=str(uuid), location=location, now_ms=now_ms())
     return tabulars.insert(

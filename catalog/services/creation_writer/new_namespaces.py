@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
-from catalog.services import limits, location_claims
+from catalog.services import limits, location_claims, locations
 from catalog.services.creation_writer import additions
 from catalog.services.creation_writer.additions import NAMESPACES, Addition
 from catalog.services.namespaces import change_of, check_path, check_properties, has_room
@@ -37,17 +37,19 @@ async def create_namespace(
     above = parent.target if isinstance(parent.target, Namespace) else None
     warehouse = above.warehouse if above else parent.target
     assert isinstance(warehouse, Warehouse)  # noqa: S101 the other half of the union
-    if "location" in properties or (above and above.path_key != path_key(path[:-1])):
+    is_chosen = "location" in properties or not warehouse.profile.layout.has_own_folders
+    if is_chosen or (above and above.path_key != path_key(path[:-1])):
         return None
+    identifier = new_id()
     try:
         check_path(path)
         check_properties(properties)
         limits.check_namespace(properties, before={})
+        location = locations.namespace_location(warehouse, above, path[-1], identifier)
     except LakewardenError:
         return None  # `namespaces.create` raises the error
     if not has_room(warehouse):
         return None
-    identifier = new_id()
     namespace = Namespace(
         id=identifier,
         warehouse=warehouse,
@@ -56,7 +58,7 @@ async def create_namespace(
         path_key=path_key(path),
         name_key=match_key(path[-1]),
         lineage=[*(above.lineage if above else ()), identifier],
-        properties={**properties, "location": f"{warehouse.location}/{identifier}"},
+        properties={**properties, "location": location},
     )
     task = asyncio.create_task(additions.add(NAMESPACES, _addition(parent, namespace)))
     _running.add(task)

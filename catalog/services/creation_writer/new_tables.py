@@ -31,23 +31,25 @@ async def create_table(namespace: Granted[Namespace], request: CreateTable, body
 
     It is completed even if the caller disconnects. Raises CommitStateUnknown.
     """
-    folder = location_claims.free_folder(namespace.target.id)
-    if folder is None or request.location is not None or request.stage_create or len(body) > LARGEST_ASKED:
+    target = namespace.target
+    is_chosen = request.location is not None or not target.warehouse.profile.layout.has_own_tabulars
+    is_free = location_claims.free_folder(target.id) is not None
+    if is_chosen or not is_free or request.stage_create or len(body) > LARGEST_ASKED:
         return None
-    task = asyncio.create_task(_create(namespace, request.name, body, folder))
+    task = asyncio.create_task(_create(namespace, request.name, body))
     _running.add(task)
     task.add_done_callback(_running.discard)
     return await asyncio.shield(task)
 
 
-async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder: str) -> Stored | None:
+async def _create(namespace: Granted[Namespace], name: str, body: bytes) -> Stored | None:
     target = namespace.target
     try:
         check_name(name, what=Tabular.Kind.TABLE)
         if await _NAMED.find((target.id, match_key(name))) is not None or not has_room(target):
             return None
         caller = namespace.context.caller.id
-        stored, content = await PACE.run(caller, partial(_first, target, name, body, folder))
+        stored, content = await PACE.run(caller, partial(_first, target, name, body))
     except (LakewardenError, NotAnswered):
         return None  # `tables.create` raises the error
     warehouse, file = target.warehouse, stored.tabular.metadata_location
@@ -62,10 +64,10 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes, folder:
     return None
 
 
-def _first(namespace: Namespace, name: str, body: bytes, folder: str) -> tuple[Stored, bytes]:
+def _first(namespace: Namespace, name: str, body: bytes) -> tuple[Stored, bytes]:
     """The table as it will be, and the content of its metadata file."""
     warehouse, uuid = namespace.warehouse, new_id()
-    location = f"{folder}/{uuid}"
+    location = locations.default_location(namespace, name, uuid)
     place = locations.inside(warehouse, location)
     metadata = first_metadata(namespace, body, uuid=uuid, location=location)
     data_paths.check(warehouse, place, metadata.properties, before={})

@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from lakewarden.config import StorageConfig
 from lakewarden.errors import BadRequest
 from lakewarden.storage.credential import StorageCredential, parse_credential
 from lakewarden.storage.interface import Storage
+from lakewarden.storage.layouts import DEFAULT, Layout, StorageLayout
 
 
 class StorageProfile(BaseModel, ABC):
@@ -34,6 +35,11 @@ class StorageProfile(BaseModel, ABC):
     """The kinds of credentials that it takes."""
 
     type: str
+    storage_layout: StorageLayout | None = Field(None, alias="storage-layout")
+
+    @property
+    def layout(self) -> Layout:
+        return self.storage_layout or DEFAULT
 
     @property
     @abstractmethod
@@ -74,11 +80,11 @@ class StorageProfile(BaseModel, ABC):
     def open(self, credential: StorageCredential | None) -> Storage: ...
 
     def dump(self) -> dict[str, Any]:
-        return self.model_dump(by_alias=True)
+        return self.model_dump(by_alias=True, exclude_none=True)
 
     def field_moved_by(self, after: "StorageProfile") -> str | None:
         """The first field in which `after` has another location; None: files stay where they are."""
         if after.type != self.type:
             return "type"
         mine, others = self.dump(), after.dump()
-        return next((name for name in self.PLACE_FIELDS if mine[name] != others[name]), None)
+        return next((name for name in self.PLACE_FIELDS if mine.get(name) != others.get(name)), None)

@@ -1,7 +1,7 @@
 """The profile of a warehouse on S3, or on a store that is compatible with it."""
 
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -85,7 +85,6 @@ class S3Profile(StorageProfile):
     allow_alternative_protocols: bool = Field(False, alias="allow-alternative-protocols")  # noqa: FBT003
     aws_kms_key_arn: str | None = Field(None, max_length=2048, alias="aws-kms-key-arn")
     legacy_md5_behavior: bool = Field(False, alias="legacy-md5-behavior")  # noqa: FBT003
-    storage_layout: dict[str, Any] | None = Field(None, alias="storage-layout")
 
     @property
     def location(self) -> str:
