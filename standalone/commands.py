@@ -16,6 +16,7 @@ _OURS = (
     "DATABASE__",
     "OPENID__",
     "STORAGE__LOCAL_ROOTS",
+    "SECRETS__KEYS",
 )
 
 
@@ -30,6 +31,7 @@ def environment(
     issuer: str | None = None,
     port: int | None = None,
     local_root: Path | None = None,
+    keys: Path | None = None,
 ) -> dict[str, str]:
     """The environment of a Lakewarden command: the caller's with our settings; what is None is left out.
 
@@ -43,6 +45,7 @@ def environment(
         "OPENID__OIDC__ISSUER": issuer,
         "OPENID__OIDC__AUDIENCE": issuer and AUDIENCE,
         "STORAGE__LOCAL_ROOTS": None if local_root is None else str(local_root),
+        "SECRETS__KEYS_FILE": None if keys is None else str(keys),
     }
     kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
     settings = {_PREFIX + name: value for name, value in ours.items() if value is not None}

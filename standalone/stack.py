@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from lakewarden.config.secrets import new_key
 from standalone import commands, ports, remembered_ports
 from standalone.errors import EmbeddedError
 from standalone.identities import Identities, development_identities
 from standalone.lock import DirectoryLock
 from standalone.options import DevOptions
 from standalone.postgres import EmbeddedPostgres
+from standalone.private_files import write_private
 from standalone.process import ManagedProcess
 from standalone.process_tree import ProcessTree, refusal
 from standalone.progress import Progress
@@ -52,6 +54,7 @@ class DevelopmentStack:
         self._tree = ProcessTree()
         self._ports = self.data_dir / "ports.json"
         self._local_root = self.data_dir / "warehouse"
+        self._keys = self.data_dir / "secrets.keys"
         self._database_url: str | None = None
         self._issuer: str | None = None
 
@@ -113,6 +116,8 @@ class DevelopmentStack:
         self._tree.on_stop(lock.release)
         self._options.check()
         (self._local_root / WAREHOUSE_NAME).mkdir(parents=True, exist_ok=True)
+        if not self._keys.exists():
+            write_private(self._keys, new_key("dev") + "\n")
         self._progress.say(f"Lakewarden in {self.data_dir}")
 
     def _start_postgres(self) -> None:
@@ -205,6 +210,7 @@ class DevelopmentStack:
                 issuer=self._issuer,
                 port=port,
                 local_root=self._local_root,
+                keys=self._keys,
             ),
             directory=Path("/"),
             grace_s=_GRACE_S,

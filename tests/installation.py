@@ -21,6 +21,7 @@ from lakewarden.authz.actions import ProjectAction
 from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
+from lakewarden.config.secrets import new_key
 from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.events.models import OutboxEvent
 from lakewarden.events.types import EVENTS
@@ -47,6 +48,7 @@ def database_url(
         url = server.create_database(f"lakewarden_{worker_id}")
         os.environ["LAKEWARDEN__DATABASE__URL"] = url
         os.environ["LAKEWARDEN__STORAGE__LOCAL_ROOTS"] = str(tmp_path_factory.getbasetemp())
+        os.environ["LAKEWARDEN__SECRETS__KEYS"] = new_key("tests")
         config.current.cache_clear()
         settings.DATABASES["default"] = lakewarden_settings._database(config.current().database)
         # Django has read the settings without a database, and remembers that

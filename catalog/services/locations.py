@@ -72,6 +72,11 @@ def is_empty(warehouse: Warehouse, location: str, *, since: datetime | None = No
         raise Unavailable(f"The storage failed, nothing was changed: {error}", retry_after_s=5) from error
 
 
+def is_known_missing(warehouse: Warehouse, file: str) -> bool:
+    """Whether the storage knows, without a request to a server, that there is no such file."""
+    return warehouse.profile.SEES_MISSING_FILES and storage_of(warehouse).is_known_missing(file)
+
+
 def may_hold_files(warehouse: Warehouse) -> bool:
     """Whether the warehouse contains any file, or its storage does not answer."""
     try:
@@ -97,8 +102,8 @@ def make_folders(warehouse: Warehouse, location: str) -> None:
 
     Raises Unavailable when the storage fails.
     """
-    store = storage_of(warehouse)
     try:
+        store = storage_of(warehouse)
         for folder in _FOLDERS:
             store.make_folder(f"{location}/{folder}")
     except StorageError as error:
@@ -112,4 +117,5 @@ def remove_folders(warehouse: Warehouse, location: str) -> None:
 
 
 def storage_of(warehouse: Warehouse) -> Storage:
-    return backends.storage(warehouse.profile)
+    """Raises StorageUnavailable if its credential cannot be read."""
+    return backends.storage_of(warehouse.profile, warehouse.storage_secret)

@@ -8,7 +8,7 @@ from django.db import IntegrityError
 from isal import igzip
 
 from catalog.iceberg import metadata_file_decoding
-from catalog.services.locations import lies_in, storage_of
+from catalog.services.locations import is_known_missing, lies_in, storage_of
 from lakewarden import config
 from lakewarden.errors import (
     CommitStateUnknown,
@@ -19,7 +19,7 @@ from lakewarden.errors import (
 )
 from lakewarden.ids import new_id
 from lakewarden.memory import hold
-from lakewarden.storage.interface import FileMissing, OutOfReach, StorageBusy, StorageError
+from lakewarden.storage.interface import FileMissing, OutOfReach, StorageError, StorageUnavailable
 from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def read(warehouse: Warehouse, location: str) -> bytes:
         content = storage_of(warehouse).read(location, limit=most)
     except FileMissing as error:
         raise ValidationFailed(f"Metadata file does not exist: {location}") from error
-    except StorageBusy as error:
+    except StorageUnavailable as error:
         raise Unavailable(f"{error}; nothing was changed", retry_after_s=5) from error
     except StorageError as error:
         raise ValidationFailed(f"Metadata file cannot be read: {error}") from error
@@ -99,7 +99,7 @@ def read(warehouse: Warehouse, location: str) -> bytes:
 
 def ensure_there(warehouse: Warehouse, location: str) -> None:
     """Raises ValidationFailed when the storage knows, without a request to a server, that the file is missing."""
-    if storage_of(warehouse).is_known_missing(location):
+    if is_known_missing(warehouse, location):
         raise ValidationFailed(f"Metadata file does not exist: {location}")
 
 
@@ -117,9 +117,8 @@ def discarding(warehouse: Warehouse, written: list[str]) -> Iterator[None]:
 
 def discard(warehouse: Warehouse, locations: Sequence[str]) -> None:
     """Remove files that nothing points to. A file that cannot be removed stays, does no harm, and is logged."""
-    store = storage_of(warehouse)
     for location in locations:
         try:
-            store.delete(location)
+            storage_of(warehouse).delete(location)
         except StorageError as error:
             logger.warning("A metadata file that is not used could not be removed: %s", error)

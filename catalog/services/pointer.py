@@ -14,7 +14,6 @@ from catalog.services.commit_queue import COMMIT_QUEUE
 from catalog.services.document_cache import DOCUMENT_CACHE, Kept
 from catalog.services.location_claims import Claim, in_namespace
 from catalog.tabular_types import type_of
-from lakewarden import backends
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege
 from lakewarden.context import Refused, RequestContext
@@ -88,7 +87,7 @@ def load(granted: Granted[Tabular]) -> Stored:
     """
     stored = _read(granted.target, lock=False)
     file = stored.tabular.metadata_location
-    if locations.storage_of(stored.tabular.namespace.warehouse).is_known_missing(file):
+    if locations.is_known_missing(stored.tabular.namespace.warehouse, file):
         raise NotFound(f"Failed to open input stream for file: {file}: it is gone from the warehouse's storage")
     keep_recent(stored)
     return stored
@@ -225,9 +224,9 @@ def moved(tabular: Tabular, new: NewMetadata) -> Tabular:
 def keep_recent(stored: Stored) -> None:
     """Remember a committed state, for the reads that follow."""
     tabular = stored.tabular
-    profile, is_missing = tabular.namespace.warehouse.profile, None
-    if profile.SEES_MISSING_FILES:
-        is_missing = partial(backends.storage(profile).is_known_missing, tabular.metadata_location)
+    warehouse, is_missing = tabular.namespace.warehouse, None
+    if warehouse.profile.SEES_MISSING_FILES:
+        is_missing = partial(locations.storage_of(warehouse).is_known_missing, tabular.metadata_location)
     DOCUMENT_CACHE.keep(tabular.id, Kept(tabular.version, stored.document, is_missing, suffix_for_all(tabular)))
 
 

@@ -1,13 +1,21 @@
-"""Builds the configured authorizer, authenticator and storage; nothing else may choose or import a backend."""
+"""Builds the configured authorizer, authenticator, secret store and storage.
 
-from functools import cache, lru_cache
+Nothing else may choose or import a backend.
+"""
+
+from functools import cache, lru_cache, partial
+from uuid import UUID
 
 from lakewarden import config
 from lakewarden.authn.interface import Authenticator
 from lakewarden.authz.interface import Authorizer
+from lakewarden.secrets.database import DatabaseStore
+from lakewarden.secrets.interface import SecretError, SecretsNotConfigured, SecretStore
+from lakewarden.secrets.key_ring import KeyRing
 from lakewarden.storage.bounded import BoundedStorage, Places
 from lakewarden.storage.credential import StorageCredential
-from lakewarden.storage.interface import Storage
+from lakewarden.storage.interface import Storage, StorageUnavailable
+from lakewarden.storage.opened import OpenedStorages
 from lakewarden.storage.profile import StorageProfile
 
 
@@ -40,9 +48,50 @@ def authenticator() -> Authenticator:
     )
 
 
+def secrets() -> SecretStore:
+    """Raises SecretsNotConfigured if its settings cannot be used."""
+    return _secrets_in_database()
+
+
+def secrets_problem() -> str | None:
+    """Why secrets in the database cannot be read with the keys that are configured; None: they can."""
+    try:
+        return _secrets_in_database().problem()
+    except SecretsNotConfigured as error:
+        return str(error)
+
+
+@cache
+def _secrets_in_database() -> DatabaseStore:
+    return DatabaseStore(KeyRing.read(config.current().secrets))
+
+
 def storage(profile: StorageProfile, credential: StorageCredential | None = None) -> Storage:
-    """The storage that `profile` describes."""
+    """The storage that `profile` describes, opened anew: for a credential that is not kept, or not yet."""
     return BoundedStorage(profile.open(credential), _places(profile.location))
+
+
+def storage_of(profile: StorageProfile, reference: UUID | None) -> Storage:
+    """A warehouse's storage, with the credential that `reference` refers to. It is remembered: secrets never change.
+
+    Raises StorageUnavailable if the credential cannot be read.
+    """
+    if not profile.CREDENTIALS:
+        return storage(profile)  # of directories, which are opened faster than they are found
+    return _opened().get((profile, reference), partial(_open, profile, reference))
+
+
+def _open(profile: StorageProfile, reference: UUID | None) -> Storage:
+    try:
+        values = None if reference is None else secrets().get(reference)
+    except SecretError as error:
+        raise StorageUnavailable(f"The credential of the warehouse's storage cannot be read: {error}") from error
+    return storage(profile, profile.parse_credential(values))
+
+
+@cache
+def _opened() -> OpenedStorages:
+    return OpenedStorages(config.current().storage.max_open)
 
 
 @lru_cache(maxsize=1000)

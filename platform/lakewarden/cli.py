@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -50,6 +50,16 @@ def _require_current(*, waits: bool = False) -> None:
             wait_until_current(lambda sentence: click.echo(sentence, err=True))
         else:
             require_current()
+    except DatabaseNotReady as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _require_keys() -> None:
+    """Raises ClickException unless the secrets in the database can be read with the keys of the configuration."""
+    from lakewarden.schema_version import DatabaseNotReady, require_keys
+
+    try:
+        require_keys()
     except DatabaseNotReady as error:
         raise click.ClickException(str(error)) from None
 
@@ -122,6 +132,29 @@ def reconcile(*, dry_run: bool) -> None:
         raise click.ClickException(error.message) from None
     for line in found.lines(dry_run=dry_run):
         click.echo(line)
+
+
+@main.group()
+def secrets() -> None:
+    """Maintain the store of secrets, which keeps the credentials of warehouses."""
+
+
+@secrets.command("new-key")
+@click.option(
+    "--id", "key_id", metavar="ID", help="Name of the key, stored with each secret that it encrypts [default: today]."
+)
+def new_key(*, key_id: str | None) -> None:
+    """Print a new random key for LAKEWARDEN__SECRETS__KEYS or the file LAKEWARDEN__SECRETS__KEYS_FILE.
+
+    Nothing is stored: keep the key where you keep the database's password, and a copy of it apart from the database's
+    backups.
+    """
+    from lakewarden.config import secrets as keys
+
+    try:
+        click.echo(keys.new_key(key_id or datetime.now(UTC).date().isoformat()))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--id") from None
 
 
 @main.command()
@@ -197,7 +230,7 @@ def serve(*, processes: int | None) -> None:
     LAKEWARDEN__SERVER__THREADS to at least 32, and let PostgreSQL accept that many connections and 8 more for each
     process. A process that ends or hangs is replaced while the others keep running.
 
-    It does not start if the database is not migrated.
+    It does not start if the database is not migrated, or holds secrets whose key is not configured.
     """
     from lakewarden.stop import Stop
 
@@ -207,6 +240,7 @@ def serve(*, processes: int | None) -> None:
         os.environ[f"{config.PREFIX}SERVER__PROCESSES"] = str(processes)
     settings = _django()
     _require_current(waits=True)
+    _require_keys()
     from lakewarden.serving.run import run
 
     sys.exit(run(settings, stop))

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
-from lakewarden import config
+from lakewarden import backends, config
 from lakewarden.authz.ledger import change_log
 from lakewarden.errors import Unavailable
 from lakewarden.postgres import pooler
@@ -62,6 +62,12 @@ def require_current() -> None:
             raise DatabaseNotReady(f"OpenFGA cannot be used: {problem}")
     else:
         change_log.stop_following()
+
+
+def require_keys() -> None:
+    """Raises DatabaseNotReady unless the secrets in the database can be read with the keys of the configuration."""
+    if problem := backends.secrets_problem():
+        raise DatabaseNotReady(f"The secrets in the database cannot be used. {problem}")
 
 
 def wait_until_current(tell: Callable[[str], None]) -> None:

@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "lakewarden.audit",
     "lakewarden.events",
     "lakewarden.idempotency",
+    "lakewarden.secrets",
     "lakewarden.tasks",
     "lakewarden.usage",
     "tenants",

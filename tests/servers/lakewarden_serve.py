@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from lakewarden.config import PREFIX
+from lakewarden.config.secrets import new_key
 from standalone.commands import lakewarden_command
 from standalone.ports import HOST
 from standalone.process import ManagedProcess
@@ -131,6 +132,7 @@ def prepared(settings: Mapping[str, str]) -> Iterator[LakewardenServer]:
             f"{PREFIX}SERVER__PROCESSES": "1",
             f"{PREFIX}DATABASE__URL": database.create_database(name),
             f"{PREFIX}STORAGE__LOCAL_ROOTS": str(directory / "warehouses"),
+            f"{PREFIX}SECRETS__KEYS": new_key("tests"),
         }
         server = LakewardenServer(own | dict(settings), directory / "warehouses", directory / "serve.log")
         server.local_root.mkdir()

@@ -24,6 +24,7 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/authz/*": "owns tables",
     "platform/lakewarden/events/*": "owns tables",
     "platform/lakewarden/idempotency/*": "owns tables",
+    "platform/lakewarden/secrets/*": "owns tables",
     "platform/lakewarden/tasks/*": "owns tables",
     "platform/lakewarden/usage/*": "owns tables",
     # the way to the database, which all of them go

@@ -12,6 +12,7 @@ from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, Oi
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
+from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.server import ServerConfig
 from lakewarden.config.tags import TagsConfig
 
@@ -35,6 +36,7 @@ __all__ = [
     "OpenFgaConfig",
     "QuotasConfig",
     "RolesConfig",
+    "SecretsConfig",
     "ServerConfig",
     "SessionTimeouts",
     "StorageConfig",

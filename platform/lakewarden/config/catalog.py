@@ -18,6 +18,13 @@ class StorageConfig(Section):
         description="Calls that one process may make to one warehouse's storage at a time; further "
         "ones wait, and are answered 503 if the storage does not respond. Should be lower than `server.threads`.",
     )
+    max_open: int = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Storages with a credential that one process keeps open; the one that was not used for the longest "
+        "time is opened again when it is needed.",
+    )
     commit_threads: int = Field(
         16,
         ge=2,

@@ -11,6 +11,7 @@ from lakewarden.config.database import DatabaseConfig, WorkerConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
+from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.sections import Section
 from lakewarden.config.server import ServerConfig
 from lakewarden.config.tags import TagsConfig
@@ -39,6 +40,7 @@ class Config(Section):
     authorization: AuthorizationConfig = Field(default_factory=AuthorizationConfig)
     openfga: OpenFgaConfig = Field(default_factory=OpenFgaConfig)
     roles: RolesConfig = Field(default_factory=RolesConfig)
+    secrets: SecretsConfig = Field(default_factory=SecretsConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
     quotas: QuotasConfig = Field(default_factory=QuotasConfig)

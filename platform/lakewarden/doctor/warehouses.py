@@ -18,23 +18,24 @@ EXAMINED = 25
 
 def examine(connection: psycopg.Connection) -> Iterator[Finding]:
     rows = connection.execute(
-        "select id, name, storage_profile from warehouse where status = 'active' order by id desc limit %s",
+        "select id, name, storage_profile, storage_secret from warehouse where status = 'active' "
+        "order by id desc limit %s",
         [EXAMINED + 1],
     ).fetchall()
-    for identifier, name, profile in rows[:EXAMINED]:
-        yield examine_one(identifier, name=name, profile=profile)
+    for identifier, name, profile, secret in rows[:EXAMINED]:
+        yield examine_one(identifier, name=name, profile=profile, secret=secret)
     if len(rows) > EXAMINED:
         yield warn(
             "warehouses", f"only the newest {EXAMINED} were tried", fix="check the storage of the others yourself"
         )
 
 
-def examine_one(identifier: UUID, *, name: str, profile: object) -> Finding:
+def examine_one(identifier: UUID, *, name: str, profile: object, secret: UUID | None) -> Finding:
     """Write, read and remove a small file at the warehouse's location."""
     title = f"warehouse {name!r} ({identifier})"
     try:
         parsed = parse_profile(profile)
-        probe = Probe(backends.storage(parsed), parsed.location)
+        probe = Probe(backends.storage_of(parsed, secret), parsed.location)
         try:
             probe.write_and_read()
         finally:

@@ -6,12 +6,24 @@ from typing import Protocol
 from uuid import UUID
 
 
-class SecretsUnavailable(Exception):
-    """The store is sealed, cannot be reached, or denies access; the message says which, and may be shown to users."""
+class SecretError(Exception):
+    """Base of the errors of secret stores. The message is a sentence that may be shown to users."""
 
 
-class SecretMissing(Exception):
+class SecretsUnavailable(SecretError):
+    """The store is sealed, cannot be reached, or denies access: it is not known whether there is such a secret."""
+
+
+class SecretsNotConfigured(SecretError):
+    """The server has no key, so it can keep no secret."""
+
+
+class SecretMissing(SecretError):
     """The store answers, and does not have this secret."""
+
+
+class SecretUnreadable(SecretError):
+    """The store has the secret, and cannot decrypt it: the key is missing, or the stored value was changed."""
 
 
 class SecretStore(Protocol):
@@ -22,11 +34,11 @@ class SecretStore(Protocol):
     """
 
     def put(self, value: Mapping[str, str]) -> UUID:
-        """Keep a value durably; returns its reference."""
+        """Keep a value durably; returns its reference. Raises SecretsNotConfigured."""
         ...
 
     def get(self, reference: UUID) -> dict[str, str]:
-        """Raises SecretMissing."""
+        """Raises SecretMissing and SecretUnreadable."""
         ...
 
     def delete(self, reference: UUID) -> None:

@@ -24,7 +24,11 @@ class FileTaken(StorageError):
     """There is a file at the location already."""
 
 
-class StorageBusy(StorageError):
+class StorageUnavailable(StorageError):
+    """It cannot be used now, whatever is asked of it: it says nothing about files or locations."""
+
+
+class StorageBusy(StorageUnavailable):
     """Too many calls are waiting for the storage to answer."""
 
 

@@ -41,6 +41,10 @@ class StorageProfile(BaseModel, ABC):
     def layout(self) -> Layout:
         return self.storage_layout or DEFAULT
 
+    def __hash__(self) -> int:
+        """Of what all profiles have: a field of a further type need not have a hash."""
+        return hash((self.type, self.location))
+
     @property
     @abstractmethod
     def location(self) -> str:

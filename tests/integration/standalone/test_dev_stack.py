@@ -123,6 +123,7 @@ def test_commands_run_in_order_with_their_settings(data_dir: Path) -> None:
         "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer,
         "LAKEWARDEN__OPENID__OIDC__AUDIENCE": "lakewarden",
         "LAKEWARDEN__STORAGE__LOCAL_ROOTS": f"{data_dir}/warehouse",
+        "LAKEWARDEN__SECRETS__KEYS_FILE": f"{data_dir}/secrets.keys",
         "LAKEWARDEN__LOG__LEVEL": "DEBUG",
     }
     assert json.loads(seen[7][1]["body"])["writes"] == [

@@ -23,16 +23,29 @@ def test_environment_leaves_out_what_is_not_known_yet(monkeypatch: pytest.Monkey
 
 def test_environment_holds_all_that_is_known() -> None:
     settings = commands.environment(
-        database_url="postgresql://db", issuer="http://issuer", port=80, local_root=Path("/tables")
+        database_url="postgresql://db",
+        issuer="http://issuer",
+        port=80,
+        local_root=Path("/tables"),
+        keys=Path("/keys"),
     )
     assert settings["LAKEWARDEN__DATABASE__URL"] == "postgresql://db"
     assert settings["LAKEWARDEN__OPENID__OIDC__ISSUER"] == "http://issuer"
     assert settings["LAKEWARDEN__OPENID__OIDC__AUDIENCE"] == "lakewarden"
     assert settings["LAKEWARDEN__SERVER__PORT"] == "80"
     assert settings["LAKEWARDEN__STORAGE__LOCAL_ROOTS"] == "/tables"
+    assert settings["LAKEWARDEN__SECRETS__KEYS_FILE"] == "/keys"
 
 
-@pytest.mark.parametrize("name", ["LAKEWARDEN__DATABASE__URL", "lakewarden__openid__corp__issuer", "LAKEWARDEN__MODE"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LAKEWARDEN__DATABASE__URL",
+        "lakewarden__openid__corp__issuer",
+        "LAKEWARDEN__MODE",
+        "LAKEWARDEN__SECRETS__KEYS",
+    ],
+)
 def test_callers_setting_that_the_tree_depends_on_is_dropped(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr("os.environ", {name: "theirs"})
     assert "theirs" not in commands.environment().values()
