@@ -22,7 +22,7 @@ def normal_location(location: str, *, scheme: str, alternatives: Collection[str]
     if not bucket:
         raise StorageError(f"{location[:200]!r} does not name a bucket")
     key = key.rstrip("/")
-    if key and (problem := _problem(key)):
+    if key and (problem := problem_of(key)):
         raise StorageError(f"{location[:200]!r} {problem}")
     return f"{scheme}://{bucket}/{key}" if key else f"{scheme}://{bucket}"
 
@@ -32,14 +32,14 @@ def normal_prefix(prefix: str | None) -> str | None:
     key = (prefix or "").strip("/")
     if not key:
         return None
-    if problem := _problem(key):
+    if problem := problem_of(key):
         raise ValueError(f"{prefix[:80] if prefix else ''!r} {problem}")
     if len(key.encode()) > MAX_KEY_BYTES - _ROOM:
         raise ValueError(f"{key[:80]!r}… is too long: {MAX_KEY_BYTES - _ROOM} bytes are allowed")
     return key
 
 
-def _problem(key: str) -> str | None:
+def problem_of(key: str) -> str | None:
     """What Hadoop's paths, or the URLs of signed requests, would make another key of."""
     if any(character < " " or character == "\x7f" for character in key):
         return "contains a control character"
