@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from lakewarden.config.clouds import AzureConfig, GcsConfig
 from lakewarden.config.sections import Paths, Section
 
 
@@ -39,6 +40,14 @@ class StorageConfig(Section):
         description="Seconds that a commit to a table or a new table waits for its metadata file to be written. Then "
         "nothing is changed, the answer is 503, and the file is removed if the storage has written it after all.",
     )
+    token_timeout_s: float = Field(
+        10,
+        ge=0.1,
+        le=120,
+        description="Seconds that one request to a cloud's token service may take.",
+    )
+    azure: AzureConfig = Field(default_factory=AzureConfig)
+    gcs: GcsConfig = Field(default_factory=GcsConfig)
 
 
 class CatalogConfig(Section):

@@ -1,0 +1,74 @@
+"""Which clouds' services a server uses, and where they are."""
+
+from pydantic import Field
+
+from lakewarden.config.sections import HttpUri, Names, Section
+
+
+class AzureConfig(Section):
+    system_identity: bool = Field(
+        False,  # noqa: FBT003 a default
+        description="Whether warehouses may use the server's own identity in Azure. Whoever may create a warehouse "
+        "reaches all that this identity may reach.",
+    )
+    tenant_id: str | None = Field(None, description="Of the server's own identity, with `federated_token_file`.")
+    client_id: str | None = Field(
+        None,
+        description="Of the server's own identity: needed with `federated_token_file`, or if a machine has several.",
+    )
+    federated_token_file: str | None = Field(
+        None,
+        description="A file with the service account's token in Kubernetes (Microsoft Entra Workload ID); without it "
+        "the server's own identity is the machine's (managed identity).",
+    )
+    identity_endpoint: HttpUri = Field(
+        "http://169.254.169.254/metadata/identity/oauth2/token",
+        description="Where a machine of Azure asks for the tokens of its identity.",
+    )
+    hosts: Names = Field(
+        (
+            "dfs.core.windows.net",
+            "dfs.core.usgovcloudapi.net",
+            "dfs.core.chinacloudapi.cn",
+        ),
+        description="Values that the `host` of a profile may have: only they receive tokens and keys. Add the host of "
+        "an Azure DNS zone, such as z01.dfs.storage.azure.net.",
+    )
+    authorities: Names = Field(
+        ("https://login.microsoftonline.com", "https://login.microsoftonline.us", "https://login.chinacloudapi.cn"),
+        description="Values that the `authority-host` of a profile may have: only they receive client secrets.",
+    )
+    blob_endpoint: HttpUri | None = Field(
+        None,
+        description="Where the blob service is, if not at https://<account>.blob.<host>: for emulators such as "
+        "Azurite. `{account}` stands for the account's name.",
+    )
+    clock_skew_s: int = Field(
+        300,
+        ge=0,
+        le=3600,
+        description="How long before its issue a shared access signature is valid, in seconds: for clocks that differ.",
+    )
+
+
+class GcsConfig(Section):
+    system_identity: bool = Field(
+        False,  # noqa: FBT003 a default
+        description="Whether warehouses may use the server's own identity in Google Cloud. Whoever may create a "
+        "warehouse reaches all that this identity may reach.",
+    )
+    endpoint: HttpUri = Field(
+        "https://storage.googleapis.com", description="Of Cloud Storage: another one for emulators and private access."
+    )
+    token_endpoint: HttpUri = Field(
+        "https://oauth2.googleapis.com/token",
+        description="Where service accounts receive tokens. The `token_uri` in a key is not used: whoever writes the "
+        "key would decide where the server sends requests.",
+    )
+    exchange_endpoint: HttpUri = Field(
+        "https://sts.googleapis.com/v1/token", description="Where tokens are exchanged for those of one table."
+    )
+    identity_endpoint: HttpUri = Field(
+        "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token",
+        description="Where a machine or pod of Google Cloud asks for the tokens of its identity.",
+    )
