@@ -1,7 +1,7 @@
 """Fetches and builds the outside programs of all lanes, so that no lane waits for them: `make prefetch`."""
 
 from tests.conformance.kit import runner
-from tests.servers import go_programs, keycloak, kubernetes, opa, openfga, trino
+from tests.servers import go_programs, keycloak, kubernetes, minio, opa, openfga, trino, versitygw
 
 if __name__ == "__main__":
     runner.provide()
@@ -9,4 +9,6 @@ if __name__ == "__main__":
     trino.distribution()
     go_programs.provide(openfga.OPENFGA)
     go_programs.provide(opa.OPA)
+    go_programs.provide(minio.MINIO)
+    go_programs.provide(versitygw.VERSITYGW)
     kubernetes.build()
