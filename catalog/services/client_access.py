@@ -6,13 +6,13 @@ from typing import Final
 import msgspec
 
 from catalog.models import Tabular
-from catalog.services.locations import storage_of
 from lakewarden.authz.actions import TableAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import Unavailable
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes
 from lakewarden.storage.interface import StorageError
 from tenants.models import Warehouse
+from tenants.services.warehouse_secrets import storage_of
 
 NO_CONFIG: Final = b',"config":{}}'
 """For views, which have no files that engines read, and for storage that engines reach without further settings."""

@@ -4,11 +4,11 @@ from datetime import datetime
 from uuid import UUID
 
 from catalog.models import Namespace
-from lakewarden import backends
 from lakewarden.errors import InvalidArgument, Unavailable
-from lakewarden.storage.interface import OutOfReach, Storage, StorageError
+from lakewarden.storage.interface import OutOfReach, StorageError
 from lakewarden.storage.places import is_in
 from tenants.models import Warehouse
+from tenants.services.warehouse_secrets import storage_of
 
 _FOLDERS = ("data", "metadata")
 MAX_LOCATION_BYTES = 1024  # of a key in an object store; the database must be able to index it
@@ -114,8 +114,3 @@ def remove_folders(warehouse: Warehouse, location: str) -> None:
     """Remove what `make_folders` made, as far as nothing is in it."""
     for folder in _FOLDERS:
         storage_of(warehouse).remove_empty(f"{location}/{folder}", inside=warehouse.location)
-
-
-def storage_of(warehouse: Warehouse) -> Storage:
-    """Raises StorageUnavailable if its credential cannot be read."""
-    return backends.storage_of(warehouse.profile, warehouse.storage_secret)

@@ -8,7 +8,7 @@ from django.db import IntegrityError
 from isal import igzip
 
 from catalog.iceberg import metadata_file_decoding
-from catalog.services.locations import is_known_missing, lies_in, storage_of
+from catalog.services.locations import is_known_missing, lies_in
 from lakewarden import config
 from lakewarden.errors import (
     CommitStateUnknown,
@@ -21,6 +21,7 @@ from lakewarden.ids import new_id
 from lakewarden.memory import hold
 from lakewarden.storage.interface import FileMissing, OutOfReach, StorageError, StorageUnavailable
 from tenants.models import Warehouse
+from tenants.services.warehouse_secrets import storage_of
 
 logger = logging.getLogger(__name__)
 

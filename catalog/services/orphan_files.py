@@ -17,6 +17,7 @@ from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, NotFound
 from lakewarden.storage.interface import OutOfReach, Storage, StorageError
 from tenants.models import Warehouse
+from tenants.services.warehouse_secrets import storage_of
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ def find(
     before = datetime.now(UTC) - older_than
     for warehouse in _warehouses(warehouse_id):
         try:
-            store = locations.storage_of(warehouse)
+            store = storage_of(warehouse)
             for table in _tables(warehouse):
                 yield from _in_table(store, table, before=before, remove=remove)
         except (StorageError, BadRequest) as error:

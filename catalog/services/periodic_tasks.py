@@ -1,4 +1,4 @@
-"""Periodic tasks of `lakewarden work`: the hourly statistics of warehouses, and the removal of expired rows."""
+"""Periodic tasks of `lakewarden work`: the hourly statistics of warehouses, and the removal of what has expired."""
 
 import logging
 from datetime import UTC, datetime, timedelta
@@ -9,6 +9,7 @@ from procrastinate.contrib.django import app
 from catalog.services import metrics, staged_creations, warehouse_statistics
 from lakewarden import config
 from lakewarden.idempotency import outcomes
+from tenants.services import warehouse_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,17 @@ def end_staged_creations(timestamp: int) -> int:  # noqa: ARG001 the scheduler p
     """Runs every ten minutes; returns how many staged creations were past their time."""
     close_old_connections()
     return staged_creations.end_expired()
+
+
+@app.periodic(cron="17 * * * *")
+@app.task(name="forget_unused_secrets", queue=QUEUE, queueing_lock="forget_unused_secrets", pass_context=False)
+def forget_unused_secrets(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
+    """Runs each hour; returns how many secrets nothing referred to. Fails while the secret store is not available."""
+    close_old_connections()
+    forgotten = warehouse_secrets.forget_unused()
+    if forgotten:
+        logger.warning("%d secrets that no warehouse refers to were deleted", forgotten)
+    return forgotten
 
 
 @app.periodic(cron="58 * * * *")

@@ -20,6 +20,7 @@ from lakewarden.context import Refused, RequestContext
 from lakewarden.db_transaction import after_commit, changing
 from lakewarden.errors import CommitFailed, Forbidden, LakewardenError, NotFound
 from lakewarden.events.change_recording import Change, record
+from tenants.services.warehouse_secrets import storage_of
 
 OPTIMISTIC_ATTEMPTS = 3
 
@@ -226,7 +227,7 @@ def keep_recent(stored: Stored) -> None:
     tabular = stored.tabular
     warehouse, is_missing = tabular.namespace.warehouse, None
     if warehouse.profile.SEES_MISSING_FILES:
-        is_missing = partial(locations.storage_of(warehouse).is_known_missing, tabular.metadata_location)
+        is_missing = partial(storage_of(warehouse).is_known_missing, tabular.metadata_location)
     DOCUMENT_CACHE.keep(tabular.id, Kept(tabular.version, stored.document, is_missing, suffix_for_all(tabular)))
 
 

@@ -10,11 +10,11 @@ from lakewarden import config
 from lakewarden.authn.interface import Authenticator
 from lakewarden.authz.interface import Authorizer
 from lakewarden.secrets.database import DatabaseStore
-from lakewarden.secrets.interface import SecretError, SecretsNotConfigured, SecretStore
+from lakewarden.secrets.interface import SecretError, SecretMissing, SecretsNotConfigured, SecretStore
 from lakewarden.secrets.key_ring import KeyRing
 from lakewarden.storage.bounded import BoundedStorage, Places
 from lakewarden.storage.credential import StorageCredential
-from lakewarden.storage.interface import Storage, StorageUnavailable
+from lakewarden.storage.interface import CredentialMissing, Storage, StorageUnavailable
 from lakewarden.storage.opened import OpenedStorages
 from lakewarden.storage.profile import StorageProfile
 
@@ -74,7 +74,7 @@ def storage(profile: StorageProfile, credential: StorageCredential | None = None
 def storage_of(profile: StorageProfile, reference: UUID | None) -> Storage:
     """A warehouse's storage, with the credential that `reference` refers to. It is remembered: secrets never change.
 
-    Raises StorageUnavailable if the credential cannot be read.
+    Raises StorageUnavailable if the credential cannot be read, CredentialMissing if it was deleted.
     """
     if not profile.CREDENTIALS:
         return storage(profile)  # of directories, which are opened faster than they are found
@@ -85,7 +85,8 @@ def _open(profile: StorageProfile, reference: UUID | None) -> Storage:
     try:
         values = None if reference is None else secrets().get(reference)
     except SecretError as error:
-        raise StorageUnavailable(f"The credential of the warehouse's storage cannot be read: {error}") from error
+        kind = CredentialMissing if isinstance(error, SecretMissing) else StorageUnavailable
+        raise kind(f"The credential of the warehouse's storage cannot be read: {error}") from error
     return storage(profile, profile.parse_credential(values))
 
 

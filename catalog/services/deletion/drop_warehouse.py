@@ -13,7 +13,7 @@ from lakewarden.events.change_recording import Change, record
 from lakewarden.tasks import waiting_purges
 from tenants.access import warehouse_chain
 from tenants.models import Warehouse
-from tenants.services import left_locations, warehouse_states
+from tenants.services import left_locations, warehouse_secrets, warehouse_states
 
 
 def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
@@ -39,6 +39,7 @@ def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
             record(change, granted.context)
             if has_files:
                 left_locations.leave(warehouse)
+            warehouse_secrets.release(warehouse.storage_secret)
             warehouse.delete()
     except (ProtectedError, IntegrityError) as error:
         raise not_empty from error

@@ -28,6 +28,10 @@ class StorageUnavailable(StorageError):
     """It cannot be used now, whatever is asked of it: it says nothing about files or locations."""
 
 
+class CredentialMissing(StorageUnavailable):
+    """The secret store does not have the credential any more."""
+
+
 class StorageBusy(StorageUnavailable):
     """Too many calls are waiting for the storage to answer."""
 

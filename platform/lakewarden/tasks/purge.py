@@ -11,10 +11,8 @@ from uuid import UUID
 
 from procrastinate.contrib.django import app
 
-from lakewarden import backends
 from lakewarden.prepared_statements import fetch
 from lakewarden.storage.interface import Storage, StorageError
-from lakewarden.storage.profiles import parse_profile
 from lakewarden.storage.removal import Found
 from lakewarden.tasks import queue_settings, scheduling
 from lakewarden.tasks.attempts import Attempt, Retries, attempt
@@ -32,10 +30,14 @@ MOST_SURVEYS, MOST_IDLE = 20, 2
 
 
 class Rule(Protocol):
-    """Checks which files a purge may remove; the catalog implements it.
+    """Opens storages, and checks which files a purge may remove; the catalog implements it.
 
     `owner` is the key of the dropped object whose files are removed; None: not known.
     """
+
+    def storage(self, warehouse_id: UUID | None, profile: dict[str, Any]) -> Storage:
+        """The warehouse's storage; `profile` is what it was when the purge was requested."""
+        ...
 
     def ensure_own(self, location: str, owner: str | None) -> None:
         """Raises StorageError if another object's location equals, contains or is inside `location`."""
@@ -53,6 +55,9 @@ class _NoRule:
         raise StorageError(f"It is not known whether {location} belongs only to {owner}: nothing was removed")
 
     settled = ensure_own
+
+    def storage(self, warehouse_id: UUID | None, profile: dict[str, Any]) -> Storage:  # noqa: ARG002
+        raise StorageError("It is not known how storages are opened: nothing was removed")
 
 
 _RULE: Rule = _NoRule()
@@ -79,8 +84,8 @@ def purge_location(
     then, or not even a `task_id` and a record.
     """
     with attempt(task_id) as run:
-        store = backends.storage(parse_profile(profile))
-        entity_id, at_once = _about(task_id)
+        entity_id, warehouse_id, at_once = _about(task_id)
+        store = _RULE.storage(warehouse_id, profile)
         purge = _Purge(run, store, location, within or location.rpartition("/")[0], owner or entity_id, at_once)
         purge.begin()
         purge.run_to_the_end()
@@ -176,10 +181,10 @@ class _Purge:
         self.run.details = {"location": self.location, **counts}
 
 
-def _about(task_id: str | None) -> tuple[str | None, int]:
-    """The id of the task's entity, and how many files to remove at the same time."""
+def _about(task_id: str | None) -> tuple[str | None, UUID | None, int]:
+    """The id of the task's entity, that of its warehouse, and how many files to remove at the same time."""
     rows = fetch("select entity_id, project_id, warehouse_id from task where id = %s", [task_id])
     if not rows:
-        return None, QUEUES[QUEUE].settings[AT_ONCE].default
-    entity_id, *scope = rows[0]
-    return entity_id, queue_settings.value(Scope(*scope), QUEUE, AT_ONCE)
+        return None, None, QUEUES[QUEUE].settings[AT_ONCE].default
+    entity_id, project_id, warehouse_id = rows[0]
+    return entity_id, warehouse_id, queue_settings.value(Scope(project_id, warehouse_id), QUEUE, AT_ONCE)
