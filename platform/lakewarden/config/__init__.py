@@ -6,7 +6,7 @@ unknown name, an invalid value or a contradiction.
 
 from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
 from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
-from lakewarden.config.clouds import AzureConfig, GcsConfig
+from lakewarden.config.clouds import AwsConfig, AzureConfig, GcsConfig
 from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerConfig
 from lakewarden.config.environment import PREFIX, ConfigError, current, read
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
@@ -22,6 +22,7 @@ __all__ = [
     "RESERVED_PROVIDERS",
     "AuditConfig",
     "AuthorizationConfig",
+    "AwsConfig",
     "AzureConfig",
     "CatalogConfig",
     "Config",

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from lakewarden.config.clouds import AzureConfig, GcsConfig
+from lakewarden.config.clouds import AwsConfig, AzureConfig, GcsConfig
 from lakewarden.config.sections import Paths, Section
 
 
@@ -46,8 +46,28 @@ class StorageConfig(Section):
         le=120,
         description="Seconds that one request to a cloud's token service may take.",
     )
+    aws: AwsConfig = Field(default_factory=AwsConfig)
     azure: AzureConfig = Field(default_factory=AzureConfig)
     gcs: GcsConfig = Field(default_factory=GcsConfig)
+    connect_timeout_s: float = Field(
+        3, ge=0.1, le=60, description="Seconds to wait for a connection to an object store or its token service."
+    )
+    request_timeout_s: float = Field(
+        10, ge=0.1, le=300, description="Seconds to wait for the whole answer to one request to an object store."
+    )
+    retries: int = Field(
+        2, ge=0, le=10, description="How often a request that an object store did not answer well is sent again."
+    )
+    retry_pause_s: float = Field(
+        0.2,
+        ge=0.01,
+        le=10,
+        description="Seconds before the first retry, at most: each further pause may be twice as long, and its real "
+        "length is random.",
+    )
+    retry_within_s: float = Field(
+        20, ge=0.1, le=600, description="Seconds after the first try within which a request is sent again."
+    )
 
 
 class CatalogConfig(Section):

@@ -5,6 +5,22 @@ from pydantic import Field
 from lakewarden.config.sections import HttpUri, Names, Section
 
 
+class AwsConfig(Section):
+    system_identity: bool = Field(
+        False,  # noqa: FBT003 a default
+        description="Whether warehouses may use the server's own identity in AWS (`aws-system-identity`). Whoever may "
+        "create a warehouse reaches all that this identity may reach.",
+    )
+    system_identity_needs_role: bool = Field(
+        True,  # noqa: FBT003
+        description="Whether a warehouse that uses the server's own identity must name a role to assume.",
+    )
+    system_identity_needs_external_id: bool = Field(
+        True,  # noqa: FBT003
+        description="Whether a warehouse that uses the server's own identity must give an external id.",
+    )
+
+
 class AzureConfig(Section):
     system_identity: bool = Field(
         False,  # noqa: FBT003 a default

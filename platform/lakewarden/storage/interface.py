@@ -25,7 +25,10 @@ class FileTaken(StorageError):
 
 
 class StorageUnavailable(StorageError):
-    """It cannot be used now, whatever is asked of it: it says nothing about files or locations."""
+    """It cannot be used now, whatever is asked of it: it says nothing about files or locations.
+
+    The same call may succeed later. Whether a write has happened is not known.
+    """
 
 
 class CredentialMissing(StorageUnavailable):

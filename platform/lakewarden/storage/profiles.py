@@ -8,8 +8,9 @@ from lakewarden.errors import BadRequest
 from lakewarden.storage.credential import first_problem
 from lakewarden.storage.local_profile import LocalProfile
 from lakewarden.storage.profile import StorageProfile
+from lakewarden.storage.s3.profile import S3Profile
 
-PROFILES: Final[dict[str, type[StorageProfile]]] = {"local": LocalProfile}
+PROFILES: Final[dict[str, type[StorageProfile]]] = {"local": LocalProfile, "s3": S3Profile}
 
 
 def parse_profile(value: object) -> StorageProfile:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes
+from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import (
     FileMissing,
     FileTaken,
@@ -22,6 +23,11 @@ from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.profiles import PROFILES, parse_profile
 from lakewarden.storage.removal import Found
 from tests.contracts.storage.bucket import OBJECTS, BucketProfile
+from tests.servers.minio import minio
+from tests.servers.s3_server import REGION, S3Server
+from tests.servers.versitygw import versitygw
+
+__all__ = ["minio", "versitygw"]
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,15 @@ class Kind:
     profile: StorageProfile
     same_place: StorageProfile
     elsewhere: StorageProfile
+    nowhere: StorageProfile
+    """Of a place that is not there."""
     spellings: tuple[str, ...]
     foreign: tuple[str, ...]
+    credential: StorageCredential | None = None
 
 
-def directory(tmp_path: Path) -> Kind:
+def directory(request: pytest.FixtureRequest) -> Kind:
+    tmp_path: Path = request.getfixturevalue("tmp_path")
     base = tmp_path / "lake"
     base.mkdir()
     (tmp_path / "link").symlink_to(base)
@@ -45,32 +55,60 @@ def directory(tmp_path: Path) -> Kind:
 
     spellings = (f"file://{base}/a b/c", f"file:{base}/a b/c", f"file://{base}/a b/c/")
     foreign = (str(base), "s3://lake/a", f"file://{base}/../x", "file://host/a", "", "lake")
-    return Kind(at(base), at(tmp_path / "link"), at(tmp_path / "lake2"), spellings, foreign)
+    elsewhere = at(tmp_path / "lake2")
+    return Kind(at(base), at(tmp_path / "link"), elsewhere, at(tmp_path / "none"), spellings, foreign)
 
 
-def bucket(_: Path) -> Kind:
+def bucket(_: pytest.FixtureRequest) -> Kind:
     def at(bucket: str, endpoint: str) -> StorageProfile:
         return parse_profile({"type": "bucket", "bucket": bucket, "key-prefix": "lake", "endpoint": endpoint})
 
     spellings = ("bucket://one/lake/a b/c", "bucketa://one/lake/a b/c", "bucket://one/lake/a b/c/")
     foreign = ("s3://one/lake", "file:///lake", "bucket://one/lake/../x", "", "lake")
     one = "http://one"
-    return Kind(at("one", one), at("one", "http://two"), at("other", one), spellings, foreign)
+    return Kind(at("one", one), at("one", "http://two"), at("other", one), at("none", one), spellings, foreign)
 
 
-KINDS: dict[str, Callable[[Path], Kind]] = {"local": directory, "bucket": bucket}
+def s3(server: S3Server, **more: Any) -> Kind:
+    name, other = server.new_bucket(), server.new_bucket()
+
+    def at(bucket: str, **changes: Any) -> StorageProfile:
+        fields = {"type": "s3", "bucket": bucket, "key-prefix": "lake", "region": REGION, "endpoint": server.endpoint}
+        flavor = {"flavor": "s3-compat", "path-style-access": True, "sts-enabled": False}
+        return parse_profile(fields | flavor | {"allow-alternative-protocols": True} | more | changes)
+
+    spellings = (f"s3://{name}/lake/a b/c", f"s3a://{name}/lake/a b/c", f"S3n://{name}/lake/a b/c/")
+    foreign = (f"gs://{name}/lake", "file:///lake", f"s3://{name}/lake/../x", f"s3://{name}/lake//x", "", "lake")
+    profile, same_place = at(name), at(name, endpoint="http://127.0.0.1:1")
+    credential = profile.parse_credential(
+        {
+            "credential-type": "access-key",
+            "access-key-id": server.root.access_key_id,
+            "secret-access-key": server.root.secret_access_key,
+        }
+    )
+    return Kind(profile, same_place, at(other), at("lw-is-not-there"), spellings, foreign, credential)
+
+
+KINDS: dict[str, Callable[[pytest.FixtureRequest], Kind]] = {
+    "local": directory,
+    "bucket": bucket,
+    "s3": lambda request: s3(request.getfixturevalue("minio")),
+    "s3 of versitygw": lambda request: s3(request.getfixturevalue("versitygw")),
+    "s3 with versions": lambda request: s3(request.getfixturevalue("minio"), **{"delete-old-versions": True}),
+}
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     monkeypatch.setitem(PROFILES, "bucket", BucketProfile)
-    yield KINDS[request.param](tmp_path)
+    yield KINDS[request.param](request)
     OBJECTS.clear()
 
 
 @pytest.fixture
 def store(kind: Kind) -> Storage:
-    return kind.profile.open(None)
+    return kind.profile.open(kind.credential)
 
 
 @pytest.fixture
@@ -199,9 +237,9 @@ def test_the_place_that_stays_and_what_is_around_it_is_never_surveyed(store: Sto
         list(store.survey(place.format(base=base), within=f"{base}/ns"))
 
 
-def test_a_storage_without_anything_in_it_may_be_the_wrong_one(store: Storage, base: str) -> None:
+def test_a_storage_whose_place_is_missing_is_noticed(kind: Kind, store: Storage, base: str) -> None:
     with pytest.raises(StorageError):
-        store.ensure_there()
+        kind.nowhere.open(kind.credential).ensure_there()
     store.write_new(f"{base}/f", b"")
     store.ensure_there()
 
@@ -229,7 +267,9 @@ def test_engines_are_told_what_they_need_apart_by_table_and_level(kind: Kind, st
     routes = ClientRoutes("http://catalog", "v1/credentials", "v1/sign")
     asked = [AccessRequest(f"{base}/{name}", level, frozenset(), routes) for name in "ab" for level in AccessLevel]
     told = [{**found.config, **found.credentials} for found in map(store.client_access, asked)]
-    if kind.profile.CLIENTS_NEED_CONFIG:
+    if kind.profile.type == "s3":
+        assert all(each["s3.region"] == REGION for each in told)
+    elif kind.profile.CLIENTS_NEED_CONFIG:
         assert len({tuple(sorted(each.items())) for each in told}) == len(told)
     else:
         assert not any(told)

@@ -21,9 +21,9 @@ def test_a_local_profile_has_one_form(path: str, location: str) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (None, "type is missing: one of local is expected"),
+        (None, "type is missing: one of local"),
         ([], r"\[\]"),
-        ({}, "type is missing: one of local is expected"),
+        ({}, "type is missing: one of local"),
         ({"type": "floppy"}, "floppy"),
         ({"type": "local"}, "base-path"),
         ({"type": "local", "base-path": 7}, "base-path"),

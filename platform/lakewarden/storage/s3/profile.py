@@ -1,15 +1,16 @@
 """The profile of a warehouse on S3, or on a store that is compatible with it."""
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
+from lakewarden import config
 from lakewarden.config import StorageConfig
 from lakewarden.errors import BadRequest
 from lakewarden.storage.credential import StorageCredential
-from lakewarden.storage.interface import Storage
+from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.object_locations import normal_location, normal_prefix
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2
@@ -86,6 +87,32 @@ class S3Profile(StorageProfile):
     aws_kms_key_arn: str | None = Field(None, max_length=2048, alias="aws-kms-key-arn")
     legacy_md5_behavior: bool = Field(False, alias="legacy-md5-behavior")  # noqa: FBT003
 
+    @model_validator(mode="after")
+    def _has_a_role(self) -> Self:
+        if self.sts_enabled and self.flavor == "aws" and not (self.sts_role_arn or self.assume_role_arn):
+            raise ValueError(
+                "sts-enabled: AWS issues credentials for a role only: set sts-role-arn or assume-role-arn, "
+                "or sts-enabled to false"
+            )
+        return self
+
+    @property
+    def uses_path_style(self) -> bool:
+        """Whether URLs have the bucket in their path; by default where its name may not fit into the host's."""
+        if self.path_style_access is None:
+            return self.flavor != "aws" or "." in self.bucket
+        return self.path_style_access
+
+    @property
+    def s3_url(self) -> str:
+        """Where the server reaches S3."""
+        return self.endpoint or f"https://s3.{self.region}.{_domain(self.region)}"
+
+    @property
+    def sts_url(self) -> str:
+        """Where the token service is: of AWS in the region, of other stores beside S3."""
+        return self.sts_endpoint or self.endpoint or f"https://sts.{self.region}.{_domain(self.region)}"
+
     @property
     def location(self) -> str:
         """The same by whichever endpoint the bucket is reached."""
@@ -98,9 +125,40 @@ class S3Profile(StorageProfile):
     def ensure_allowed(self, settings: StorageConfig) -> None:
         pass
 
-    def ensure_credential(self, credential: StorageCredential | None, settings: StorageConfig) -> None:  # noqa: ARG002
+    def ensure_credential(self, credential: StorageCredential | None, settings: StorageConfig) -> None:
         if credential is None:
             raise BadRequest("storage-credential is missing: storage of the type 's3' needs one")
+        if isinstance(credential, AwsSystemIdentity):
+            self._ensure_identity(credential, settings)
+        if isinstance(credential, CloudflareR2) and not (
+            self.flavor == "s3-compat" and self.sts_enabled and self.endpoint
+        ):
+            raise BadRequest(
+                "storage-credential: 'cloudflare-r2' needs a storage profile with flavor 's3-compat', "
+                "sts-enabled true and the account's endpoint"
+            )
 
     def open(self, credential: StorageCredential | None) -> Storage:
-        raise NotImplementedError
+        from lakewarden.storage.s3.storage import S3Storage  # noqa: PLC0415 its libraries take time to load
+
+        if not isinstance(credential, AccessKey | AwsSystemIdentity | CloudflareR2):
+            raise StorageError(f"The bucket {self.bucket} has no storage credential: set one")
+        return S3Storage(self, credential, config.current().storage)
+
+    def _ensure_identity(self, credential: AwsSystemIdentity, settings: StorageConfig) -> None:
+        if not settings.aws.system_identity:
+            raise BadRequest(
+                "storage-credential: 'aws-system-identity' is switched off on this server (storage.aws.system_identity)"
+            )
+        if settings.aws.system_identity_needs_role and not self.assume_role_arn:
+            raise BadRequest(
+                "assume-role-arn: it is needed with 'aws-system-identity' (storage.aws.system_identity_needs_role)"
+            )
+        if settings.aws.system_identity_needs_external_id and not credential.external_id:
+            raise BadRequest(
+                "external-id: it is needed with 'aws-system-identity' (storage.aws.system_identity_needs_external_id)"
+            )
+
+
+def _domain(region: str) -> str:
+    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"

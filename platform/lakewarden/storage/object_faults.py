@@ -1,0 +1,94 @@
+"""What went wrong at an object store, whichever library says so, and the sentence that users read about it.
+
+Answers of stores hold keys and signed texts: of their bodies only the error's code, and a region, are ever shown.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from lakewarden.storage.interface import FileMissing, FileTaken, StorageError, StorageUnavailable
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>([\w.]{1,80})</Code>")
+_REGION = re.compile(r"expecting (?:'|&#39;|&apos;)([\w-]{1,40})")
+_REDIRECT: Final = "redirect without LOCATION"  # the words of obstore, which omits the status
+_KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Decode|Request)\b")
+
+_LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`status` and `code` as the store answered; None without an answer."""
+
+    status: int | None = None
+    code: str | None = None
+    region: str | None = None
+    """Which the store expects."""
+    is_timeout: bool = False
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same request may succeed later; whether it had an effect is then not known."""
+        return self.status is None or self.status in _LATER
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Fault":
+        """From an error of obstore, whose text holds the answer of the store."""
+        text = str(error)
+        status, kind, code = _STATUS.search(text), _KIND.search(text), _CODE.search(text)
+        if _REDIRECT in text:
+            return cls(301)
+        return cls(
+            int(status[1]) if status else None,
+            code[1] if code else None,
+            region_in(text),
+            is_timeout=bool(kind and kind[1] == "Timeout"),
+        )
+
+
+def region_in(text: str) -> str | None:
+    """The region that a store asks for."""
+    found = _REGION.search(text)
+    return found[1] if found else None
+
+
+class StoreFailed(Exception):
+    """What a `Listing` raises for a fault of its store."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+Advice = Callable[[Fault], str | None]
+"""What a kind of store means by a fault, and what to change; None: nothing special."""
+
+
+def translated(error: BaseException, *, doing: str, location: str, advice: Advice) -> StorageError:
+    """The error to raise instead; `doing` says what was tried, as "reading"."""
+    fault = error.fault if isinstance(error, StoreFailed) else Fault.of(error)
+    if advised := advice(fault):
+        message = f"The storage refused {doing} {location}: {advised}"
+        return StorageUnavailable(message) if fault.is_passing else StorageError(message)
+    if fault.status == 404 or isinstance(error, FileNotFoundError):  # noqa: PLR2004
+        return FileMissing(f"No file at {location}")
+    if fault.is_passing:
+        return StorageUnavailable(f"{doing.capitalize()} {location} failed: {_passing(fault)}")
+    if fault.status == 412:  # noqa: PLR2004
+        return FileTaken(f"A file already exists at {location}")
+    return StorageError(f"The storage refused {doing} {location}: {_answer(fault)}")
+
+
+def _passing(fault: Fault) -> str:
+    if fault.is_timeout:
+        return "the storage did not answer in time"
+    if fault.status is None:
+        return "the storage cannot be reached; check the endpoint and the network"
+    return f"the storage answered {_answer(fault)}; try again later"
+
+
+def _answer(fault: Fault) -> str:
+    return " ".join(str(each) for each in (fault.status, fault.code) if each)

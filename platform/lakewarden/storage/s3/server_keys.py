@@ -1,0 +1,131 @@
+"""The keys with which the server itself uses a bucket: given, of the machine, or of a role that it assumes."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.config import Config
+from botocore.credentials import (
+    AssumeRoleCredentialFetcher,
+    CredentialProvider,
+    CredentialResolver,
+    Credentials,
+    DeferredRefreshableCredentials,
+)
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+
+from lakewarden.config import StorageConfig
+from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
+
+if TYPE_CHECKING:
+    from obstore.store import S3Credential as ObstoreKeys
+
+    from lakewarden.storage.s3.profile import S3Profile
+
+SESSION_NAME: Final = "lakewarden"
+_ROLE_LASTS_S: Final = 3600
+"""What every role allows. botocore asks for new keys some minutes before the end."""
+_LOOK_AGAIN: Final = timedelta(seconds=30)
+
+
+class ServerKeys:
+    """Keys that stay valid: those of roles and machines are replaced before they end."""
+
+    def __init__(self, credentials: Credentials, *, of: str) -> None:
+        self._credentials, self._of = credentials, of
+
+    def ensure_there(self) -> None:
+        """Raises StorageError when there are none, or no further ones."""
+        try:
+            self._credentials.get_frozen_credentials()
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            raise StorageError(
+                f"The token service refused {self._of}: {code}; check the role, who may assume it, and the external id"
+            ) from None
+        except BotoCoreError as error:
+            raise StorageUnavailable(f"There are no keys for {self._of}: {type(error).__name__}") from None
+
+    def for_obstore(self) -> "ObstoreKeys":
+        keys = self._credentials.get_frozen_credentials()
+        is_fixed = type(self._credentials) is Credentials
+        return {
+            "access_key_id": keys.access_key or "",
+            "secret_access_key": keys.secret_key or "",
+            "token": keys.token,
+            "expires_at": None if is_fixed else datetime.now(UTC) + _LOOK_AGAIN,
+        }
+
+    def client(self, service: str, *, region: str, endpoint: str | None, config: Config) -> Any:  # noqa: ANN401 made by botocore
+        """A client of AWS's library that uses these keys."""
+        return _session(lambda: self._credentials).create_client(
+            service, region_name=region, endpoint_url=endpoint, config=config
+        )
+
+
+def server_keys(profile: "S3Profile", credential: S3Credential, settings: StorageConfig) -> ServerKeys:
+    own = _own(credential)
+    if profile.assume_role_arn is None or isinstance(credential, CloudflareR2):
+        return ServerKeys(own, of=f"the storage credential of the bucket {profile.bucket}")
+    role = profile.assume_role_arn
+    arguments: dict[str, Any] = {"RoleSessionName": SESSION_NAME, "DurationSeconds": _ROLE_LASTS_S}
+    if credential.external_id:
+        arguments["ExternalId"] = credential.external_id
+    if profile.sts_session_tags:
+        arguments["Tags"] = [{"Key": key, "Value": value} for key, value in profile.sts_session_tags.items()]
+
+    def sts(service: str, **keys: Any) -> Any:  # noqa: ANN401 called and made by botocore
+        given = Credentials(keys["aws_access_key_id"], keys["aws_secret_access_key"], keys["aws_session_token"])
+        return ServerKeys(given, of=role).client(
+            service, region=profile.region, endpoint=profile.sts_url, config=request_config(settings)
+        )
+
+    fetcher = AssumeRoleCredentialFetcher(sts, own, role, extra_args=arguments)
+    return ServerKeys(DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role"), of=f"the role {role}")
+
+
+def request_config(settings: StorageConfig, **more: Any) -> Config:  # noqa: ANN401 as botocore names them
+    """Time-outs and retries as the operator wants them; nothing of the machine's AWS files."""
+    limits: dict[str, Any] = {
+        "connect_timeout": settings.connect_timeout_s,
+        "read_timeout": settings.request_timeout_s,
+        "retries": {"mode": "standard", "total_max_attempts": settings.retries + 1},
+        "ignore_configured_endpoint_urls": True,
+    }
+    return Config(**limits, **more)
+
+
+def _own(credential: S3Credential) -> Credentials:
+    if isinstance(credential, AwsSystemIdentity):
+        found = _of_the_machine().get_credentials()
+        if found is None:
+            raise StorageError("The server's machine has no AWS identity; use another credential-type, or give it one")
+        return found
+    assert isinstance(credential, AccessKey | CloudflareR2)  # noqa: S101 the other kinds
+    return Credentials(credential.access_key_id, credential.secret_access_key.get_secret_value())
+
+
+@cache
+def _of_the_machine() -> Session:
+    return Session()
+
+
+class _Given(CredentialProvider):
+    METHOD = "lakewarden"
+    CANONICAL_NAME = "lakewarden"
+
+    def __init__(self, keys: Callable[[], Credentials]) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def load(self) -> Credentials:
+        return self._keys()
+
+
+def _session(keys: Callable[[], Credentials]) -> Session:
+    session = Session()
+    session.register_component("credential_provider", CredentialResolver([_Given(keys)]))
+    return session

@@ -1,0 +1,102 @@
+"""Opens the storage of a bucket: obstore for bytes, AWS's library for lists and removals."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from obstore.store import S3Store
+
+from lakewarden.config import StorageConfig
+from lakewarden.storage.client_access import AccessRequest, ClientAccess
+from lakewarden.storage.object_store import ObjectStorage
+from lakewarden.storage.s3.advice import advice
+from lakewarden.storage.s3.client_settings import client_settings
+from lakewarden.storage.s3.credentials import S3Credential
+from lakewarden.storage.s3.listing import S3Listing, with_md5, without_redirects
+from lakewarden.storage.s3.server_keys import ServerKeys, request_config, server_keys
+from lakewarden.storage.s3.versions import S3VersionsListing
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig, S3Config
+
+    from lakewarden.storage.s3.profile import S3Profile
+
+_CONNECTIONS = 64
+"""At most, of lists and removals: as many as a purge may do at once."""
+
+
+class S3Storage(ObjectStorage):
+    def __init__(self, profile: "S3Profile", credential: S3Credential, settings: StorageConfig) -> None:
+        self._profile = profile
+        keys = server_keys(profile, credential, settings)
+        super().__init__(
+            _store(profile, keys, settings, retries=settings.retries),
+            _store(profile, keys, settings, retries=0),
+            _listing(profile, keys, settings),
+            base=profile.location,
+            normal=profile.normal,
+            advice=advice,
+            settings=settings,
+            prepare=keys.ensure_there,
+        )
+
+    def client_access(self, request: AccessRequest) -> ClientAccess:
+        self._place(request.location)
+        return ClientAccess(client_settings(self._profile))
+
+
+def _store(profile: "S3Profile", keys: ServerKeys, settings: StorageConfig, *, retries: int) -> S3Store:
+    # each is given, because obstore takes from the server's environment what is not
+    config: S3Config = {
+        "endpoint": _bucket_url(profile),
+        "aws_endpoint_url_s3": _bucket_url(profile),
+        "region": profile.region,
+        "virtual_hosted_style_request": not profile.uses_path_style,
+        "skip_signature": False,
+        "conditional_put": "etag",
+        "disable_bulk_delete": True,  # of one file: not every store has the other request
+    }
+    if profile.aws_kms_key_arn:
+        config |= {"server_side_encryption": "aws:kms", "sse_kms_key_id": profile.aws_kms_key_arn}
+    client: ClientConfig = {
+        "allow_http": profile.s3_url.startswith("http:"),
+        "connect_timeout": timedelta(seconds=settings.connect_timeout_s),
+        "timeout": timedelta(seconds=settings.request_timeout_s),
+    }
+    pause = timedelta(seconds=settings.retry_pause_s)
+    retry: RetryConfig = {
+        "max_retries": retries,
+        "retry_timeout": timedelta(seconds=settings.retry_within_s),
+        "backoff": {"init_backoff": pause, "max_backoff": timedelta(seconds=settings.request_timeout_s), "base": 2},
+    }
+    return S3Store(
+        profile.bucket,
+        config=config,
+        client_options=client,
+        retry_config=retry,
+        credential_provider=keys.for_obstore,
+    )
+
+
+def _bucket_url(profile: "S3Profile") -> str:
+    if profile.uses_path_style:
+        return profile.s3_url
+    parts = urlsplit(profile.s3_url)
+    return parts._replace(netloc=f"{profile.bucket}.{parts.netloc}").geturl()
+
+
+def _listing(profile: "S3Profile", keys: ServerKeys, settings: StorageConfig) -> S3Listing:
+    config = request_config(
+        settings,
+        s3={"addressing_style": "path" if profile.uses_path_style else "virtual"},
+        max_pool_connections=_CONNECTIONS,
+        # older compatible stores refuse requests with other checksums
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+    client = keys.client("s3", region=profile.region, endpoint=profile.s3_url, config=config)
+    without_redirects(client)
+    if profile.legacy_md5_behavior:
+        with_md5(client)
+    kind = S3VersionsListing if profile.delete_old_versions else S3Listing
+    return kind(client, profile.bucket)
