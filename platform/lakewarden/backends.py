@@ -9,7 +9,8 @@ from uuid import UUID
 from lakewarden import config
 from lakewarden.authn.interface import Authenticator
 from lakewarden.authz.interface import Authorizer
-from lakewarden.secrets.database import DatabaseStore
+from lakewarden.secrets.database import DatabaseStore, installation
+from lakewarden.secrets.either import EitherStore
 from lakewarden.secrets.interface import SecretError, SecretMissing, SecretsNotConfigured, SecretStore
 from lakewarden.secrets.key_ring import KeyRing
 from lakewarden.storage.bounded import BoundedStorage, Places
@@ -50,7 +51,16 @@ def authenticator() -> Authenticator:
 
 def secrets() -> SecretStore:
     """Raises SecretsNotConfigured if its settings cannot be used."""
-    return _secrets_in_database()
+    settings = config.current().secrets
+    if settings.vault.url is None:
+        return _secrets_in_database()
+    return EitherStore(*secret_stores(in_vault=settings.in_vault))
+
+
+def secret_stores(*, in_vault: bool) -> tuple[SecretStore, SecretStore]:
+    """That in Vault, which must be configured, and that in the database, or the other way round."""
+    stores: tuple[SecretStore, SecretStore] = (_secrets_in_vault(), _secrets_in_database())
+    return stores if in_vault else stores[::-1]
 
 
 def secrets_problem() -> str | None:
@@ -64,6 +74,13 @@ def secrets_problem() -> str | None:
 @cache
 def _secrets_in_database() -> DatabaseStore:
     return DatabaseStore(KeyRing.read(config.current().secrets))
+
+
+@cache
+def _secrets_in_vault() -> SecretStore:
+    from lakewarden.secrets.vault import VaultStore  # noqa: PLC0415 its client takes time to load
+
+    return VaultStore(config.current().secrets.vault, installation=installation)
 
 
 def storage(profile: StorageProfile, credential: StorageCredential | None = None) -> Storage:

@@ -16,6 +16,7 @@ from lakewarden.config.root import RESERVED_PROVIDERS, Config
 from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.server import ServerConfig
 from lakewarden.config.tags import TagsConfig
+from lakewarden.config.vault import VaultConfig
 
 __all__ = [
     "PREFIX",
@@ -46,6 +47,7 @@ __all__ = [
     "StorageConfig",
     "TagsConfig",
     "UsageConfig",
+    "VaultConfig",
     "WorkerConfig",
     "current",
     "read",

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from lakewarden.config.sections import Section
+from lakewarden.config.vault import VaultConfig
 
 KEY_BYTES = 32
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -67,8 +68,10 @@ def _valid(value: SecretStr) -> SecretStr:
 class SecretsConfig(Section):
     """Where the credentials of warehouses are kept."""
 
-    backend: Literal["database"] = Field(
-        "database", description="Where new secrets are kept: in the database, encrypted with `secrets.keys`."
+    backend: Literal["database", "vault"] = Field(
+        "database",
+        description="Where new secrets are kept: in the database, encrypted with `secrets.keys`, or in Vault. Those "
+        "that are in the other place are still found if it is configured; `lakewarden secrets move` moves them.",
     )
     keys: Annotated[SecretStr, AfterValidator(_valid)] | None = Field(
         None,
@@ -80,9 +83,16 @@ class SecretsConfig(Section):
         None,
         description="A file with keys, one in a line, in place of `secrets.keys`. It is read when a process starts.",
     )
+    vault: VaultConfig = Field(default_factory=VaultConfig)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.keys is not None and self.keys_file is not None:
             raise ValueError("secrets.keys and secrets.keys_file are both set: set one of them")
+        if self.in_vault and self.vault.url is None:
+            raise ValueError("secrets.backend is 'vault', but secrets.vault.url is missing: set its address")
         return self
+
+    @property
+    def in_vault(self) -> bool:
+        return self.backend == "vault"

@@ -57,6 +57,13 @@ class DatabaseStore:
         return None
 
 
+def installation() -> UUID:
+    """The id of this installation, made when it is asked for first."""
+    with _own_connection():
+        execute(_NAME_INSTALLATION, [new_id()])
+        return UUID(str(fetch(_INSTALLATION, [])[0][0]))
+
+
 @contextmanager
 def _own_connection() -> Iterator[None]:
     """Leave a thread that had no connection without one: those that write files are many, and seldom need one."""
@@ -73,3 +80,5 @@ _GET = "select key_id, nonce, ciphertext from secret where id = %s"
 _DELETE = "delete from secret where id = %s"
 _REFERENCES = "select id, created_at from secret where id > %s order by id limit %s"
 _ONE_OF_EACH_KEY = "select distinct on (key_id) id from secret order by key_id, id"
+_NAME_INSTALLATION = "insert into installation (is_this, id) values (true, %s) on conflict do nothing"
+_INSTALLATION = "select id from installation"

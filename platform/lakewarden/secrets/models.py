@@ -1,4 +1,4 @@
-"""Secrets in the database: unreadable without the keys, which are not in it."""
+"""Secrets in the database, unreadable without the keys, which are not in it; and the name of this installation."""
 
 from django.db import models
 from django.utils import timezone
@@ -16,6 +16,20 @@ class Secret(models.Model):
     class Meta:
         db_table = "secret"
         indexes = [models.Index(fields=["key_id", "id"], name="secret_key")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Installation(models.Model):
+    """One row: what tells this database's secrets from those of others in the same Vault."""
+
+    is_this = models.BooleanField(primary_key=True, default=True)
+    id = models.UUIDField()
+
+    class Meta:
+        db_table = "installation"
+        constraints = [models.CheckConstraint(condition=models.Q(is_this=True), name="installation_is_one")]
 
     def __str__(self) -> str:
         return str(self.id)
