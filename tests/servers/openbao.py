@@ -72,6 +72,10 @@ class OpenBao:
     def pause(self) -> None:
         """It keeps its connections and answers nothing."""
         self._signal("STOP")
+        assert self._process is not None
+        tasks = Path(f"/proc/{self._process.pid}/task")
+        # a thread that runs may still answer when `kill` has returned
+        self._await(lambda: all("State:\tT" in (each / "status").read_text() for each in tasks.iterdir()))
 
     def go_on(self) -> None:
         self._signal("CONT")

@@ -88,7 +88,7 @@ class VaultStore:
 
 
 def _reference(name: str) -> UUID | None:
-    """None: it was not put by a store of ours."""
+    """None: it was not put by this class."""
     try:
         found = UUID(name)
     except ValueError:

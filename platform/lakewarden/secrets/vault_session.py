@@ -200,8 +200,6 @@ class _Silence:
 
     def check(self) -> None:
         """Raises SecretsUnavailable."""
-        if self._reason is None:
-            return
         with self._lock:
             if self._reason is None:
                 return
