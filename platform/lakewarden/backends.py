@@ -14,6 +14,7 @@ from lakewarden.secrets.either import EitherStore
 from lakewarden.secrets.interface import SecretError, SecretMissing, SecretsNotConfigured, SecretStore
 from lakewarden.secrets.key_ring import KeyRing
 from lakewarden.storage.bounded import BoundedStorage, Places
+from lakewarden.storage.breaker import Breaker
 from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import CredentialMissing, Storage, StorageUnavailable
 from lakewarden.storage.opened import OpenedStorages
@@ -85,7 +86,7 @@ def _secrets_in_vault() -> SecretStore:
 
 def storage(profile: StorageProfile, credential: StorageCredential | None = None) -> Storage:
     """The storage that `profile` describes, opened anew: for a credential that is not kept, or not yet."""
-    return BoundedStorage(profile.open(credential), _places(profile.location))
+    return BoundedStorage(profile.open(credential), _places(profile.location), _breaker(profile.location))
 
 
 def storage_of(profile: StorageProfile, reference: UUID | None) -> Storage:
@@ -115,3 +116,9 @@ def _opened() -> OpenedStorages:
 @lru_cache(maxsize=1000)
 def _places(location: str) -> Places:  # noqa: ARG001 each storage has its own
     return Places(config.current().storage.max_calls_at_once)
+
+
+@lru_cache(maxsize=1000)
+def _breaker(location: str) -> Breaker:
+    settings = config.current().storage
+    return Breaker(location, most=settings.failures_before_pause, pause_s=settings.pause_s)

@@ -68,6 +68,16 @@ class StorageConfig(Section):
     retry_within_s: float = Field(
         20, ge=0.1, le=600, description="Seconds after the first try within which a request is sent again."
     )
+    failures_before_pause: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        description="Failed calls in a row after which a process leaves a warehouse's storage alone: requests that "
+        "need it are answered 503 at once.",
+    )
+    pause_s: float = Field(
+        5, ge=0.1, le=600, description="Seconds for which it is left alone; then one call at a time tries."
+    )
 
 
 class CatalogConfig(Section):

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from threading import Condition
 
+from lakewarden.storage.breaker import Breaker
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.interface import Storage, StorageBusy
 from lakewarden.storage.removal import Found, Removed
@@ -43,22 +44,31 @@ class Places:
 
 
 class BoundedStorage:
-    """Every call that a request may make takes a place; the removal of files, a worker's, takes none."""
+    """Every call that a request may make takes a place; the removal of files, a worker's, takes none.
 
-    def __init__(self, inner: Storage, places: Places) -> None:
+    The calls that certainly reach the store pass the breaker, too.
+    """
+
+    def __init__(self, inner: Storage, places: Places, breaker: Breaker) -> None:
         self._inner = inner
         self._places = places
+        self._breaker = breaker
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        with self._breaker.guarded(), self._places.one():
+            yield
 
     def write_new(self, location: str, content: bytes) -> None:
-        with self._places.one():
+        with self._reaching():
             self._inner.write_new(location, content)
 
     def read(self, location: str, *, limit: int) -> bytes:
-        with self._places.one():
+        with self._reaching():
             return self._inner.read(location, limit=limit)
 
     def delete(self, location: str) -> None:
-        with self._places.one():
+        with self._reaching():
             self._inner.delete(location)
 
     def is_known_missing(self, location: str) -> bool:
@@ -69,7 +79,7 @@ class BoundedStorage:
             return False
 
     def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
-        with self._places.one():
+        with self._reaching():
             return self._inner.is_empty(location, since=since)
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
@@ -79,7 +89,7 @@ class BoundedStorage:
         return self._inner.remove(found, within=within, at_once=at_once)
 
     def ensure_there(self) -> None:
-        with self._places.one():
+        with self._reaching():
             self._inner.ensure_there()
 
     def client_access(self, request: AccessRequest) -> ClientAccess:

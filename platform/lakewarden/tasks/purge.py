@@ -157,7 +157,8 @@ class _Purge:
     def _survey(self) -> bool:
         """List and remove once; returns whether anything was removed."""
         progress, found = False, self.store.survey(self.location, within=self.within)
-        while batch := list(islice(found, BATCH)):
+        # a page for each of the requests that may run at a time
+        while batch := list(islice(found, BATCH * self.at_once)):
             self.ledger.announce(batch)
             progress = self._remove(batch) or progress
             if time.monotonic() - self._reported_at > HEARTBEAT_S:

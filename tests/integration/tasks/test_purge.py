@@ -41,7 +41,7 @@ def sales(warehouse: Warehouse, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purge, "BATCH", 3)
+    monkeypatch.setattr(purge, "BATCH", 1)
 
 
 def left(sales: Path) -> list[str]:

@@ -3,9 +3,10 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
@@ -19,10 +20,14 @@ _UNSPEAKABLE = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 
 
 class S3Listing:
-    """The current objects of a bucket. `client` is a client of S3, for as many threads as ask."""
+    """The current objects of a bucket. `connect` makes a client of S3 for all threads, once it is needed."""
 
-    def __init__(self, client: Any, bucket: str) -> None:  # noqa: ANN401 made by botocore
-        self._client, self._bucket = client, bucket
+    def __init__(self, connect: Callable[[], Any], bucket: str) -> None:
+        self._connect, self._bucket = connect, bucket
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 made by botocore
+        return self._connect()
 
     def below(self, prefix: str) -> Iterator[Entry]:
         return self._objects(prefix)

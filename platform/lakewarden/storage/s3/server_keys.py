@@ -14,6 +14,7 @@ from botocore.credentials import (
     DeferredRefreshableCredentials,
 )
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from lakewarden.config import StorageConfig
@@ -113,6 +114,12 @@ def _of_the_machine() -> Session:
     return Session()
 
 
+@cache
+def _models() -> Loader:
+    """The descriptions of AWS's services: large files, which are read once."""
+    return create_loader()
+
+
 class _Given(CredentialProvider):
     METHOD = "lakewarden"
     CANONICAL_NAME = "lakewarden"
@@ -127,5 +134,6 @@ class _Given(CredentialProvider):
 
 def _session(keys: Callable[[], Credentials]) -> Session:
     session = Session()
+    session.register_component("data_loader", _models())
     session.register_component("credential_provider", CredentialResolver([_Given(keys)]))
     return session

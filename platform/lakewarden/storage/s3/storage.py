@@ -1,7 +1,7 @@
 """Opens the storage of a bucket: obstore for bytes, AWS's library for lists and removals."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from obstore.store import S3Store
@@ -94,9 +94,13 @@ def _listing(profile: "S3Profile", keys: ServerKeys, settings: StorageConfig) ->
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    client = keys.client("s3", region=profile.region, endpoint=profile.s3_url, config=config)
-    without_redirects(client)
-    if profile.legacy_md5_behavior:
-        with_md5(client)
+
+    def connect() -> Any:  # noqa: ANN401 made by botocore
+        client = keys.client("s3", region=profile.region, endpoint=profile.s3_url, config=config)
+        without_redirects(client)
+        if profile.legacy_md5_behavior:
+            with_md5(client)
+        return client
+
     kind = S3VersionsListing if profile.delete_old_versions else S3Listing
-    return kind(client, profile.bucket)
+    return kind(connect, profile.bucket)
