@@ -6,25 +6,29 @@ from lakewarden.events.types import SECTIONS, EventType
 
 HEAD = """# Events
 
-Every change writes an event to the outbox, the table `outbox_event`, in the transaction of the change: either both are
-stored or neither. The audit entry of the change has the same type (`action`), object, actor and data.
+Every change writes an event in its own transaction: either both are stored or neither. The audit entry of the change
+has the same type (`action`), object, actor and data. A worker (`lakewarden work`) moves events to the event log,
+which has one order, and delivers them to the sinks in the settings; see [Receive change events](../how-to/events.md).
 
-**Events are not delivered anywhere yet**: there is no relay to Kafka, NATS or a webhook in this release. They are kept
-for `LAKEWARDEN__EVENTS__RETENTION_DAYS`, and can be read from the table:
+## The envelope
 
-```sql
-select * from outbox_event where sequence > :last_seen order by sequence;
-```
+Events are [CloudEvents](https://cloudevents.io) 1.0 in JSON (`application/cloudevents+json`), with all attributes in
+the body.
 
-| column | meaning |
+| attribute | meaning |
 |---|---|
-| `sequence` | increases with each event of one object; events of others may appear later than higher ones |
-| `id` | the UUID of the event |
+| `id` | the UUID of the event: the same if it arrives twice |
+| `source` | `LAKEWARDEN__EVENTS__SOURCE` |
 | `type` | see below |
-| `project_id` | the project; null for events of the server |
-| `object_type`, `object_id` | the object that changed |
+| `subject` | `<object type>/<object id>` |
+| `time` | the time of the change |
+| `sequence` | digits that sort as text; greater in each later event of the same object |
+| `partitionkey`, `objectid` | the object that changed; the key of a Kafka record |
+| `objecttype` | the kind of object |
+| `projectid` | the project; missing in events of the server |
 | `actor` | the user who made the change, `<provider>~<subject>`; `system~…` for background work |
-| `request_id` | the `X-Request-Id` of the request that made the change; for background work the id of its task |
+| `assumedrole` | the role that the user had assumed; missing without one |
+| `requestid` | the `X-Request-Id` of the request that made the change; for background work the id of its task |
 | `data` | members as listed below; names and ids, never secrets |
 """
 NOTES = """

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import UnionType
 from typing import get_args, get_origin
 
 import django
@@ -109,6 +110,8 @@ def _section(field: FieldInfo) -> tuple[type[BaseModel], bool] | None:
     kind = field.annotation
     if get_origin(kind) is dict:
         return get_args(kind)[1], True
+    if isinstance(kind, UnionType):  # a section that may be left out
+        kind = next((each for each in get_args(kind) if isinstance(each, type) and issubclass(each, BaseModel)), kind)
     return (kind, False) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 

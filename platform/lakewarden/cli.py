@@ -278,6 +278,42 @@ def work() -> None:
     sys.exit(run())
 
 
+@main.group("events")
+def events_group() -> None:
+    """Look at the delivery of events to sinks, and deliver events again."""
+
+
+@events_group.command("status")
+def events_status() -> None:
+    """Print for each sink how many events wait, since when, and why."""
+    _django()
+    _require_current()
+    from lakewarden.events.commands import status_lines
+
+    for line in status_lines():
+        click.echo(line)
+
+
+@events_group.command("replay")
+@click.option("--sink", required=True, metavar="NAME", help="Name of the sink in the settings.")
+@click.option(
+    "--since",
+    required=True,
+    type=click.DateTime(("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")),
+    help="Time from which events are delivered again; UTC if it has no offset.",
+)
+def events_replay(*, sink: str, since: datetime) -> None:
+    """Deliver the events of the log since a time again. Receivers recognize them by their `id`."""
+    _django()
+    _require_current()
+    from lakewarden.events.commands import UnknownSink, replayed
+
+    try:
+        click.echo(replayed(sink, since))
+    except UnknownSink as error:
+        raise click.ClickException(str(error)) from None
+
+
 @main.command("orphan-files")
 @click.option("--warehouse", type=click.UUID, metavar="ID", help="Search this warehouse only.")
 @click.option(

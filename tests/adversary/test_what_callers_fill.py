@@ -13,9 +13,9 @@ from lakewarden.audit import refusals
 from lakewarden.audit.decision_buffer import DECISIONS
 from lakewarden.audit.models import AuditEntry
 from lakewarden.audit.refusals import PENDING
-from lakewarden.config import EventsConfig
-from lakewarden.events import periodic_tasks as events
-from lakewarden.events.models import EventSink, OutboxEvent
+from lakewarden.events import log
+from lakewarden.events.models import EventSink, LoggedEvent, OutboxEvent
+from lakewarden.events.periodic_tasks import keep_event_log
 from lakewarden.idempotency.models import IdempotencyRecord
 from lakewarden.paging import next_token
 from lakewarden.usage import periodic_tasks as usage
@@ -145,29 +145,20 @@ def test_refusals_of_authorized_requests_are_remembered_up_to_a_number(
     assert IdempotencyRecord.objects.filter(refusal_status=409).count() == 5
 
 
-def test_the_outbox_empties_itself(lake: Lake, outsider: Lake) -> None:
+def test_the_outbox_empties_itself_into_days_that_go(lake: Lake, outsider: Lake) -> None:
     """Rights: create on `outside`."""
     for number in range(30):
         assert outsider.create_table(f"t{number}", within="outside").status == 200
-    OutboxEvent.objects.update(created_at=timezone.now() - timedelta(days=8))
-    assert outsider.create_table("last", within="outside").status == 200
-    sink = EventSink.objects.create(name="kafka", delivered=0)
-    assert events.forget_expired(EventsConfig()) == 0  # a sink has not received them
-    third = OutboxEvent.objects.order_by("sequence")[2].sequence
-    EventSink.objects.filter(name="kafka").update(delivered=third)
-    assert events.forget_expired(EventsConfig()) == 3
+    assert log.append_new(10_000) >= 30
+    assert not OutboxEvent.objects.exists()
+    now = timezone.now()
+    LoggedEvent.objects.update(at=now - timedelta(days=9))
+    sink = EventSink.objects.create(name="kafka", delivered=0, seen_at=now)
+    keep_event_log(int(now.timestamp()))
+    assert LoggedEvent.objects.count() >= 30  # a sink has not received them
     sink.delete()
-    assert events.forget_events(0) >= 29
-    assert [event.type for event in OutboxEvent.objects.all()] == ["createTable"]
-
-
-def test_the_outbox_keeps_no_more_than_its_number(lake: Lake) -> None:
-    """Rights: create on the warehouse."""
-    for number in range(40):
-        assert lake.create_namespace(f"n{number}").status == 200
-    events.forget_expired(EventsConfig.model_construct(retention_days=7, max_rows=10))
-    assert OutboxEvent.objects.count() == 10
-    assert OutboxEvent.objects.latest("sequence").data["namespace"] == ["n39"]
+    keep_event_log(int(now.timestamp()))
+    assert not LoggedEvent.objects.exists()
 
 
 def test_counts_of_calls_and_budgets_go_in_time(lake: Lake, reader: Lake) -> None:

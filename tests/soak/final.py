@@ -166,5 +166,9 @@ _LEFT = """
 """
 _RECORDED = (
     "select request_id, count(*) from audit_entry where outcome = 'done' and request_id like %s group by 1",
-    "select request_id, count(*) from outbox_event where request_id like %s group by 1",
+    """
+    select request_id, count(*)
+    from (select request_id from outbox_event union all select request_id from event_log) e
+    where request_id like %s group by 1
+    """,
 )

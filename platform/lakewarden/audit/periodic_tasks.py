@@ -7,7 +7,7 @@ from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
 from lakewarden import config
-from lakewarden.audit import partitions
+from lakewarden.audit.partitions import PARTITIONS
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +19,8 @@ def keep_audit_partitions(timestamp: int) -> int:
     # each thread has its own connection, which may have been closed by the server since the last run
     close_old_connections()
     now = datetime.fromtimestamp(timestamp, UTC)
-    made = partitions.provide(now)
-    gone = partitions.retire(now, retention_days=config.current().audit.retention_days)
+    made = PARTITIONS.provide(now)
+    gone = PARTITIONS.retire(now, retention_days=config.current().audit.retention_days)
     if made or gone:
         logger.info("the audit has partitions for %d more days; %d old days were removed", len(made), len(gone))
     return len(gone)

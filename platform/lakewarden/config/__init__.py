@@ -9,9 +9,10 @@ from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseCo
 from lakewarden.config.clouds import AwsConfig, AzureConfig, GcsConfig
 from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerConfig
 from lakewarden.config.environment import PREFIX, ConfigError, current, read
+from lakewarden.config.events import EventsConfig, KafkaSinkConfig, SinkConfig, WebhookSinkConfig
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
 from lakewarden.config.quotas import QuotasConfig
-from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
+from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
 from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.server import ServerConfig
@@ -34,6 +35,7 @@ __all__ = [
     "GcsConfig",
     "IdempotencyConfig",
     "IntrospectionConfig",
+    "KafkaSinkConfig",
     "KubernetesConfig",
     "LakehouseConfig",
     "LogConfig",
@@ -44,10 +46,12 @@ __all__ = [
     "SecretsConfig",
     "ServerConfig",
     "SessionTimeouts",
+    "SinkConfig",
     "StorageConfig",
     "TagsConfig",
     "UsageConfig",
     "VaultConfig",
+    "WebhookSinkConfig",
     "WorkerConfig",
     "current",
     "read",

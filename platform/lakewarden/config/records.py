@@ -1,4 +1,4 @@
-"""Settings of what is recorded: usage, events, idempotency, audit, log."""
+"""Settings of what is recorded: usage, idempotency, audit, log."""
 
 from typing import Literal
 
@@ -13,19 +13,6 @@ class UsageConfig(Section):
     )
     retention_days: int = Field(
         90, ge=1, le=36500, description="Days for which the hourly counts of calls (`endpoint-statistics`) are kept."
-    )
-
-
-class EventsConfig(Section):
-    """The outbox of events, which are kept until they are delivered and then for a while."""
-
-    retention_days: int = Field(
-        7, ge=1, le=36500, description="Days for which events are kept after every enabled sink has received them."
-    )
-    max_rows: int = Field(
-        1_000_000,
-        ge=1000,
-        description="Most such events that are kept; if there are more, the oldest are removed earlier.",
     )
 
 

@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
 from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
 from lakewarden.config.database import DatabaseConfig, WorkerConfig
+from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
 from lakewarden.config.quotas import QuotasConfig
-from lakewarden.config.records import AuditConfig, EventsConfig, IdempotencyConfig, LogConfig, UsageConfig
+from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.sections import Section
 from lakewarden.config.server import ServerConfig

@@ -48,6 +48,14 @@ def _growing(settings: Config) -> tuple[Growing, ...]:
             "outbox",
             "outbox_event",
             "select created_at from outbox_event order by sequence limit 1",
+            timedelta(hours=1),
+            "not a setting: a worker moves them to the event log",
+            slack=timedelta(0),
+        ),
+        Growing(
+            "event log",
+            "event_log",
+            "select at from event_log order by position limit 1",
             timedelta(days=settings.events.retention_days),
             "events.retention_days",
         ),
@@ -104,7 +112,7 @@ def _finding(connection: psycopg.Connection, growing: Growing) -> Finding:
         growing.name,
         f"{sentence}: older rows should be gone",
         fix="see that a worker runs (`lakewarden work`) that takes the queue `housekeeping`, and what its log says; "
-        "events stay until every sink in event_sink has had them",
+        "events stay until every sink that is served has had them",
     )
 
 

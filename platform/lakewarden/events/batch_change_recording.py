@@ -38,8 +38,10 @@ RECORDED: Final = f"""
     ),
     {AUDITED},
     announced as (
-        insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
-        select now(), event, type, project_id, object_type, object_id, actor, request_id, data from changes order by n
+        insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, assumed_role,
+                                  request_id, data)
+        select now(), event, type, project_id, object_type, object_id, actor, role, request_id, data
+        from changes order by n
     ),
     {batch.REMEMBERED}
 """  # noqa: S608 constants

@@ -37,9 +37,10 @@ _RECORD = f"""
         from changed
     ),
     announced as (
-        insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
+        insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, assumed_role,
+                                  request_id, data)
         select now(), gen_random_uuid(), type, %(event_project)s::text, object_type, object_id,
-               %(event_actor)s::text, %(event_request)s::text, data
+               %(event_actor)s::text, %(event_role)s::text, %(event_request)s::text, data
         from changed
     )
     select count(*) from changed

@@ -43,7 +43,7 @@ def record(change: Change, context: RequestContext) -> None:
         _RECORD,
         [
             *(*audited, context.request_id, user_agent_of(context.user_agent), data),
-            *(*event, actor, context.request_id, data),
+            *(*event, actor, context.caller.assumed_role or "", context.request_id, data),
         ],
     )
 
@@ -53,6 +53,7 @@ _RECORD = f"""
         {INTO}
         values (now(), %s, %s, %s, %s, %s, %s, 'done', %s, %s, %s)
     )
-    insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, request_id, data)
-    values (now(), %s, %s, %s, %s, %s, %s, %s, %s)
+    insert into outbox_event (created_at, id, type, project_id, object_type, object_id, actor, assumed_role,
+                              request_id, data)
+    values (now(), %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """  # noqa: S608 constants

@@ -1,40 +1,44 @@
-"""The task of `lakewarden work` that limits the outbox by days and by rows; `apps` registers it.
-
-Events that an enabled sink (`EventSink`) has not received yet are kept, whatever their age and number.
-"""
+"""The hourly task of `lakewarden work` that maintains the event log's partitions; `apps` registers it."""
 
 import logging
+from datetime import UTC, datetime, timedelta
 
 from django.db import close_old_connections
 from procrastinate.contrib.django import app
 
 from lakewarden import config
-from lakewarden.config import EventsConfig
-from lakewarden.retention import forget
+from lakewarden.events.log import PARTITIONS
+from lakewarden.prepared_statements import fetch
 
 logger = logging.getLogger(__name__)
 
+ABANDONED = timedelta(days=7)
+"""A sink that no worker has served for so long, because it was taken out of the settings, keeps no events."""
 
-@app.periodic(cron="*/10 * * * *")
-@app.task(name="forget_events", queue="housekeeping", queueing_lock="forget_events", pass_context=False)
-def forget_events(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
-    """Runs every ten minutes; returns how many events were removed."""
+
+@app.periodic(cron="11 * * * *")
+@app.task(name="keep_event_log", queue="housekeeping", queueing_lock="keep_event_log", pass_context=False)
+def keep_event_log(timestamp: int) -> int:
+    """Runs each hour (`timestamp`, Unix seconds); returns how many days were removed after their retention."""
     close_old_connections()
-    removed = forget_expired(config.current().events)
-    if removed:
-        logger.info("%d events were past their retention and were removed", removed)
-    return removed
+    now = datetime.fromtimestamp(timestamp, UTC)
+    made = PARTITIONS.provide(now)
+    days = config.current().events.retention_days
+    gone = PARTITIONS.retire(now, retention_days=days, before=oldest_waiting(now))
+    if made or gone:
+        logger.info("the event log has partitions for %d more days; %d old days were removed", len(made), len(gone))
+    return len(gone)
 
 
-def forget_expired(settings: EventsConfig) -> int:
-    """Remove delivered events, oldest first, that are too old or beyond the largest number; returns how many."""
-    limits: dict[str, object] = {"days": settings.retention_days, "rows": settings.max_rows}
-    return forget("outbox_event", first="sequence", expired=_EXPIRED, parameters=limits)
+def oldest_waiting(now: datetime) -> datetime | None:
+    """When the oldest event was logged that a served sink has not received; None: all have received all."""
+    rows = fetch(_WAITING, [now - ABANDONED])
+    found: datetime | None = rows[0][0] if rows else None
+    return found
 
 
-# counted by sequence, which is cheap; sequences have gaps, so a little fewer rows than allowed are kept
-_EXPIRED = """
-    (created_at < now() - make_interval(days => %(days)s)
-     or sequence <= (select max(sequence) from outbox_event) - %(rows)s::bigint)
-    and sequence <= coalesce((select min(delivered) from event_sink), sequence)
+_WAITING = """
+    select at from event_log
+    where position > (select min(delivered) from event_sink where seen_at > %s)
+    order by position limit 1
 """

@@ -11,6 +11,7 @@ from procrastinate.contrib.django.utils import connector_params
 from procrastinate.psycopg_connector import PsycopgConnector
 
 from lakewarden import config
+from lakewarden.events.relay import Relay
 from lakewarden.postgres import limits
 from lakewarden.postgres.bounded import AsyncBounded, begin_async
 from lakewarden.tasks import holding
@@ -38,6 +39,15 @@ async def _work() -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    relay = Relay()
+    relay.start()
+    try:
+        return await _spells(stopping)
+    finally:
+        await asyncio.to_thread(relay.stop)
+
+
+async def _spells(stopping: asyncio.Event) -> int:
     patience_s = config.current().worker.give_up_after_s
     pause_s, answered_at = 0.0, time.monotonic()
     while not stopping.is_set():

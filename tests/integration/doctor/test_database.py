@@ -36,6 +36,7 @@ def test_a_healthy_database_is_ok_but_for_the_worker(
         "worker": State.WARN,
         "audit": State.OK,
         "outbox": State.OK,
+        "event log": State.OK,
         "metrics reports": State.OK,
         "endpoint statistics": State.OK,
         "warehouse statistics": State.OK,
@@ -90,7 +91,12 @@ def test_a_dead_worker_a_living_one_and_failed_jobs(database_url: str, database:
 
 
 def test_what_should_be_gone_and_what_was_too_much_is_told(database_url: str, warehouse: Warehouse) -> None:
-    execute(database_url, "update outbox_event set created_at = now() - interval '9 days 1 minute'")
+    execute(database_url, "update outbox_event set created_at = now() - interval '2 hours'")
+    execute(
+        database_url,
+        "insert into event_log (at, id, type, object_type, object_id, actor, assumed_role, request_id, data, created_at)"
+        " values (now() - interval '9 days 1 minute', gen_random_uuid(), 'x', 'x', 'x', 'x', '', '', '{}', now())",
+    )
     execute(
         database_url,
         "insert into spending (budget, spender, period, asked, refused) values ('metrics-reports', 'eve', now(), 9, 7)",
@@ -102,8 +108,9 @@ def test_what_should_be_gone_and_what_was_too_much_is_told(database_url: str, wa
     )
     found = examined(database_url)
     assert found["outbox"].state is State.WARN
-    assert "kept for 7 days (events.retention_days): older rows should be gone" in found["outbox"].sentence
-    assert "lakewarden work" in (found["outbox"].fix or "")
+    assert "a worker moves them to the event log): older rows should be gone" in found["outbox"].sentence
+    assert "kept for 7 days (events.retention_days): older rows should be gone" in found["event log"].sentence
+    assert "lakewarden work" in (found["event log"].fix or "")
     assert found["budget metrics-reports"].sentence == "7 requests of the last day exceeded it, most of them by 'eve'"
     assert found["audit losses"].sentence.startswith("5 decisions and refusals")
 

@@ -1,0 +1,88 @@
+"""Settings of events: how long they are kept, and where they are delivered."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from lakewarden.config.sections import HttpUri, Names, Section
+
+
+class KafkaSinkConfig(Section):
+    bootstrap_servers: Names = Field(min_length=1, description="Brokers, `host:port`, separated by commas.")
+    topic: str = Field(min_length=1, max_length=249, description="Topic that the events are written to.")
+    options: SecretStr = Field(
+        SecretStr(""),
+        description="Further options of librdkafka, `name=value` separated by semicolons, for example "
+        "`security.protocol=SASL_SSL;sasl.mechanism=SCRAM-SHA-512;sasl.username=lake;sasl.password=…`.",
+    )
+    timeout_s: float = Field(
+        30, ge=1, le=600, description="Seconds that a batch of events waits for the brokers before it is tried again."
+    )
+
+    @property
+    def librdkafka(self) -> dict[str, str]:
+        pairs = (each.partition("=") for each in self.options.get_secret_value().split(";") if each.strip())
+        return {name.strip(): value for name, _, value in pairs}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for each in filter(str.strip, self.options.get_secret_value().split(";")):
+            if "=" not in each:
+                # the value may be a secret: only the position of the wrong part could be named
+                raise ValueError("options must be name=value, separated by semicolons")
+        return self
+
+
+class WebhookSinkConfig(Section):
+    url: HttpUri = Field(description="Address to which each event is posted.")
+    secret: SecretStr = Field(
+        min_length=16, description="Shared secret of at least 16 characters with which requests are signed."
+    )
+    timeout_s: float = Field(10, ge=0.1, le=120, description="Seconds after which a request counts as failed.")
+    ca_file: Path | None = Field(None, description="Certificates that are trusted instead of the usual ones.")
+    allow_private_addresses: bool = Field(
+        default=False, description="Allow hosts with addresses of private networks or of this machine."
+    )
+
+
+class LogSinkConfig(Section):
+    enabled: bool = Field(default=True, description="Write each event to the log of the worker.")
+
+
+class SinkConfig(Section):
+    """One of `kafka`, `webhook` and `log`."""
+
+    types: Names = Field((), description="Types of events that are delivered, separated by commas; empty: all.")
+    projects: Names = Field((), description="Ids of projects whose events are delivered; empty: all, and the server's.")
+    batch: int = Field(500, ge=1, le=10_000, description="Most events that are delivered together.")
+    from_oldest: bool = Field(
+        default=False, description="Whether a new sink begins with the oldest event that is kept, not with the next."
+    )
+    kafka: KafkaSinkConfig | None = Field(None, description="Deliver to a topic of Kafka.")
+    webhook: WebhookSinkConfig | None = Field(None, description="Deliver to a webhook.")
+    log: LogSinkConfig | None = Field(None, description="Write to the log.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        kinds = [name for name in ("kafka", "webhook", "log") if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            raise ValueError(f"a sink is one of kafka, webhook and log; {len(kinds)} of them are set")
+        return self
+
+
+class EventsConfig(Section):
+    """The log of events, which are kept until they are delivered and then for a while."""
+
+    retention_days: int = Field(
+        7, ge=1, le=36500, description="Days for which events are kept after every served sink has received them."
+    )
+    source: str = Field(
+        "urn:lakewarden", min_length=1, max_length=500, description="The `source` of events (CloudEvents), a URI."
+    )
+    sinks: dict[str, SinkConfig] = Field(
+        default_factory=dict, description="Sinks of events by name (`LAKEWARDEN__EVENTS__SINKS__<NAME>__KAFKA__TOPIC`)."
+    )
+    lease_s: float = Field(
+        30, ge=1, le=600, description="Seconds after which another worker takes over a sink whose worker is silent."
+    )

@@ -1,0 +1,50 @@
+"""The interface of sinks, which deliver events outside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An encoded event; messages with the same `key` are delivered in their order."""
+
+    position: int
+    id: UUID
+    type: str
+    key: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A message that the sink will never take, and why."""
+
+    message: Message
+    reason: str
+
+
+class SinkFailed(Exception):
+    """The sink cannot be reached, or does not take events now: they are delivered later. The message says why.
+
+    The first `done` messages of the batch need not be delivered again; `refused` are among them.
+    """
+
+    def __init__(self, message: str, *, done: int = 0, refused: Sequence[Refused] = ()) -> None:
+        super().__init__(message)
+        self.done, self.refused = done, refused
+
+
+class Sink(Protocol):
+    """A connection to one sink; only one relay at a time uses it."""
+
+    def deliver(self, messages: Sequence[Message]) -> Sequence[Refused]:
+        """Deliver all messages in their order; they are durable at the receiver when this returns.
+
+        Returns those that can never be delivered. Raises SinkFailed, after which those that are not done are
+        delivered again: some may arrive twice.
+        """
+        ...
+
+    def close(self) -> None: ...

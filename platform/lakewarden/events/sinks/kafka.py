@@ -1,0 +1,115 @@
+"""Produces events to Kafka by librdkafka: idempotent, acknowledged by all replicas in sync."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as KafkaMessage
+
+from lakewarden.config import KafkaSinkConfig
+from lakewarden.events.envelope import CONTENT_TYPE
+from lakewarden.events.sinks.interface import Message, Refused, SinkFailed
+
+_SILENT: Final = logging.getLogger("librdkafka")
+"""It logs each attempt to connect; what goes wrong is said once, by `error_cb`."""
+_SILENT.setLevel(logging.CRITICAL)
+_NEVER: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD}
+"""Errors of one message, which would be the same each time."""
+_REFUSALS: Final = {
+    KafkaError._AUTHENTICATION: "the broker refused the user name or password",  # noqa: SLF001 its public names
+    KafkaError.SASL_AUTHENTICATION_FAILED: "the broker refused the user name or password",
+    KafkaError._SSL: "the TLS connection failed",  # noqa: SLF001
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "the user may not write to the topic",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the user may not write idempotently (IDEMPOTENT_WRITE on the cluster)",
+}
+
+
+class KafkaSink:
+    """The key of a record is the id of the event's object, so one partition holds all of its events in order."""
+
+    def __init__(self, settings: KafkaSinkConfig) -> None:
+        self._topic, self._timeout_s = settings.topic, settings.timeout_s
+        self._trouble: KafkaError | None = None
+        chosen = {
+            "bootstrap.servers": ",".join(settings.bootstrap_servers),
+            "client.id": "lakewarden",
+            "compression.type": "zstd",
+            "linger.ms": 5,
+            **settings.librdkafka,
+            # not to be chosen: what is acknowledged must be durable and in order
+            "enable.idempotence": True,
+            "acks": "all",
+            "message.timeout.ms": int(settings.timeout_s * 1000),
+            "topic.metadata.propagation.max.ms": int(settings.timeout_s * 500),  # a missing topic is named in time
+            "error_cb": self._noted,
+        }
+        try:
+            self._producer = Producer(chosen, logger=_SILENT)
+        except KafkaException as error:
+            raise SinkFailed(f"The options of Kafka are not valid: {error.args[0].str()}") from error
+
+    def deliver(self, messages: Sequence[Message]) -> Sequence[Refused]:
+        failed = self._failures(messages)
+        if not failed:
+            return []
+        if len(messages) == 1:
+            return [Refused(each, error.str()) for each, error in failed]
+        # a broker refuses records by batches, because of one of them: each of these is sent alone
+        return [refused for each, _ in failed for refused in self.deliver([each])]
+
+    def _failures(self, messages: Sequence[Message]) -> list[tuple[Message, KafkaError]]:
+        """Those that the broker refused for what they are. Raises SinkFailed for any other failure."""
+        self._trouble = None
+        outcomes: dict[int, KafkaError | None] = {}
+        for each in messages:
+            try:
+                self._produce(each, outcomes)
+            except KafkaException as refusal:
+                outcomes[each.position] = refusal.args[0]
+        self._wait_for(len(messages), outcomes)
+        failed = [(each, found) for each in messages if (found := outcomes[each.position]) is not None]
+        if other := next((found for _, found in failed if found.code() not in _NEVER), None):
+            raise SinkFailed(self._reason(other))
+        return failed
+
+    def close(self) -> None:
+        self._producer.purge()
+        self._producer.flush(1)
+
+    def _produce(self, message: Message, outcomes: dict[int, KafkaError | None]) -> None:
+        def ended(error: KafkaError | None, _: KafkaMessage) -> None:
+            outcomes[message.position] = error
+
+        headers: list[tuple[str, Any]] = [("content-type", CONTENT_TYPE)]
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic, value=message.body, key=message.key, headers=headers, on_delivery=ended
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                self._producer.poll(0)
+                return
+
+    def _wait_for(self, count: int, outcomes: dict[int, KafkaError | None]) -> None:
+        deadline = time.monotonic() + self._timeout_s + 5
+        while len(outcomes) < count:
+            self._producer.poll(0.2)
+            # librdkafka tries wrong passwords again until the messages' time is over: they are named at once
+            if self._trouble is not None and self._trouble.code() in _REFUSALS:
+                self._producer.purge()
+                raise SinkFailed(self._reason(self._trouble))
+            if time.monotonic() > deadline:
+                raise SinkFailed("Kafka did not answer in time")
+
+    def _noted(self, error: KafkaError) -> None:
+        if self._trouble is None or error.code() in _REFUSALS:
+            self._trouble = error
+
+    def _reason(self, error: KafkaError) -> str:
+        """The broker's own words, or what was wrong with the connection while messages waited."""
+        shown = self._trouble if error.code() == KafkaError._MSG_TIMED_OUT and self._trouble else error  # noqa: SLF001
+        return f"{_REFUSALS.get(shown.code(), 'Kafka does not take events now')}: {shown.str()}"
