@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 
 from catalog import access
-from catalog.api import etags
+from catalog.api import delegation, etags
 from catalog.api.idempotent_replay import CatalogMutation, granted_again, stored_again
 from catalog.api.rendering import COMMIT_SUFFIX, render_stored, tagged
 from catalog.api.wire_types import Identifier, MetricsReport, Register, Rename, asked_details, identifiers_body
@@ -12,9 +12,10 @@ from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.services import metrics, tables, tabulars
-from catalog.services.client_access import answer_suffix
+from catalog.services.client_access import NOTHING, Addition, addition, level_of
 from catalog.services.deletion import drop_tabular
 from catalog.services.deletion.drop import DropOptions
+from catalog.services.kept_additions import ADDITIONS, loaded
 from catalog.services.pointer import Stored, load
 from catalog.services.tables import CommitTable, CreateTable
 from lakewarden.authz.actions import NamespaceAction, TableAction
@@ -39,8 +40,7 @@ class TablesEndpoint(CatalogMutation):
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
         if body.stage_create:
-            location, metadata = tables.stage(granted, body, request.body)
-            return json_bytes(b'{"metadata":' + metadata + answer_suffix(granted, granted.target.warehouse, location))
+            return _staged(request, granted, body)
         return _loaded(request, granted, tables.create(granted, body, request.body))
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
@@ -57,11 +57,12 @@ class TableEndpoint(CatalogMutation):
         stored = load(granted)
         if mode == "all":
             return _loaded(request, granted, stored)
-        tag = etags.of(stored.tabular.id, stored.tabular.version, snapshots=mode)
+        added = _addition(request, granted, stored)
+        tag = etags.of(stored.tabular.id, stored.tabular.version, snapshots=mode, mark=added.mark)
         if etags.matches(request.headers.get("if-none-match"), tag):
             return tagged(no_content(status=304), tag)
         body = unpacked(stored.tabular.metadata_location, tables.referenced_only(stored))
-        return tagged(json_bytes(body + _suffix(granted, stored)), tag)
+        return tagged(json_bytes(body + added.suffix), tag)
 
     def head(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         access.table(request.context, TabularIdentifier.parse(prefix, namespace, table), TableAction.GET_METADATA)
@@ -124,7 +125,8 @@ class TableMetricsEndpoint(Endpoint):
 
 
 def _loaded(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> HttpResponse:
-    return render_stored(request, stored, suffix=_suffix(granted, stored))
+    added = _addition(request, granted, stored)
+    return render_stored(request, stored, suffix=added.suffix, mark=added.mark)
 
 
 def _loaded_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:
@@ -132,8 +134,24 @@ def _loaded_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:
     return _loaded(request, granted, load(granted))
 
 
-def _suffix(granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> bytes:
-    return answer_suffix(granted, stored.tabular.namespace.warehouse, stored.tabular.location)
+def _staged(request: ApiRequest, granted: Granted[Namespace], body: CreateTable) -> HttpResponse:
+    namespace = granted.target
+    staged = tables.stage(granted, body, request.body)
+    asked = delegation.asked_for(request, namespace, body.name, staged.uuid)
+    added = addition(namespace.warehouse, staged.location, level_of(granted), asked)
+    return json_bytes(b'{"metadata":' + staged.metadata + added.suffix)
+
+
+def _addition(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> Addition:
+    tabular, level = stored.tabular, level_of(granted)
+    warehouse = tabular.namespace.warehouse
+    if not warehouse.profile.CLIENTS_NEED_CONFIG:
+        return NOTHING
+    asked = delegation.asked(request, tabular)
+    added = addition(warehouse, tabular.location, level, asked)
+    if isinstance(granted.target, Tabular):
+        ADDITIONS.keep(loaded(tabular, level, asked.wanted, request.base_uri), added)
+    return added
 
 
 def drop_options(request: ApiRequest) -> DropOptions:

@@ -1,15 +1,18 @@
-"""What a load returns besides the metadata: settings with which the caller reaches the files they may use."""
+"""What a load returns besides the metadata: the means by which the caller reaches the files they may use."""
 
-from collections.abc import Mapping
+import hashlib
+import math
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from catalog.models import Tabular
+from catalog.models import Namespace, Tabular
 from lakewarden.authz.actions import TableAction
 from lakewarden.authz.interface import Granted
+from lakewarden.authz.model import Privilege, is_allowed
 from lakewarden.errors import Unavailable
-from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes
+from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, ClientRoutes, Delegation
 from lakewarden.storage.interface import StorageError
 from tenants.models import Warehouse
 from tenants.services.warehouse_secrets import storage_of
@@ -18,36 +21,76 @@ NO_CONFIG: Final = b',"config":{}}'
 """For views, which have no files that engines read, and for storage that engines reach without further settings."""
 
 
-def answer_suffix(granted: Granted[object], warehouse: Warehouse, location: str) -> bytes:
-    """The part of the answer after the metadata of the table at `location`, for a caller with these privileges on it.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The mechanisms that a client named, and the routes by which it can ask for more."""
+
+    wanted: frozenset[Delegation]
+    routes: ClientRoutes
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """`suffix` follows the document; `mark` differs where the means of access do, and is empty if there are none.
+
+    Callers with the same rights may receive it until `fresh_until` (seconds since the epoch).
+    """
+
+    suffix: bytes
+    mark: str = ""
+    fresh_until: float = math.inf
+
+
+NOTHING: Final = Addition(NO_CONFIG)
+_MARK_BYTES: Final = 8
+
+
+def level_held(held: frozenset[Privilege]) -> AccessLevel | None:
+    """What the holder of these privileges may do with the files of a table of any type; None: nothing."""
+    if is_allowed(TableAction.WRITE_DATA, held):
+        return AccessLevel.WRITE
+    return AccessLevel.READ if is_allowed(TableAction.READ_DATA, held) else None
+
+
+def level_of(granted: Granted[Namespace] | Granted[Tabular]) -> AccessLevel | None:
+    """As `level_held`; whoever creates a table in a namespace, or begins to, becomes its owner."""
+    return AccessLevel.WRITE if isinstance(granted.target, Namespace) else level_held(granted.privileges)
+
+
+def addition(warehouse: Warehouse, location: str, level: AccessLevel | None, asked: Asked) -> Addition:
+    """The part of the answer after the metadata of the table at `location`. Raises as `client_access`."""
+    access = client_access(warehouse, location, level, asked)
+    config = properties(access)
+    if not config:
+        return NOTHING
+    members: dict[str, object] = {"config": config}  # with the credentials, for clients that look only there
+    if access.credentials:  # an engine that finds an entry without a secret in it sends requests without a signature
+        members = {"storage-credentials": [{"prefix": location, "config": config}], **members}
+    suffix = b"," + msgspec.json.encode(members)[1:]
+    fresh_until = math.inf
+    if access.expires_at is not None:
+        fresh_until = access.fresh_until.timestamp() if access.fresh_until else 0
+    return Addition(suffix, f".{hashlib.blake2b(suffix, digest_size=_MARK_BYTES).hexdigest()}", fresh_until)
+
+
+def client_access(warehouse: Warehouse, location: str, level: AccessLevel | None, asked: Asked) -> ClientAccess:
+    """How a client reaches the files at `location`; empty if clients need nothing, or the caller may not read them.
 
     Raises Unavailable when the storage cannot say.
     """
-    reads, writes = granted.allows(TableAction.READ_DATA), granted.allows(TableAction.WRITE_DATA)
-    config = client_config(warehouse, location, reads=reads, writes=writes)
-    return _suffix(config) if config else NO_CONFIG
-
-
-def client_config(warehouse: Warehouse, location: str, *, reads: bool, writes: bool) -> Mapping[str, str]:
-    """How a client reaches the files at `location`; empty if clients need none, or the caller may not read them.
-
-    Raises Unavailable when the storage cannot say.
-    """
-    if not (reads or writes) or not warehouse.profile.CLIENTS_NEED_CONFIG:
-        return {}
+    if level is None or not warehouse.profile.CLIENTS_NEED_CONFIG:
+        return ClientAccess()
     try:
-        level = AccessLevel.WRITE if writes else AccessLevel.READ
-        request = AccessRequest(location, level, frozenset(), ClientRoutes("", "", ""))
-        return storage_of(warehouse).client_access(request).config
+        return storage_of(warehouse).client_access(AccessRequest(location, level, asked.wanted, asked.routes))
     except StorageError as error:
         raise Unavailable(f"The storage gives no access to {location} now: {error}", retry_after_s=5) from error
 
 
+def properties(access: ClientAccess) -> dict[str, str]:
+    return {**access.config, **access.credentials}
+
+
 def suffix_for_all(tabular: Tabular) -> bytes | None:
-    """The result of `answer_suffix` if it is the same for every caller; None if it depends on the caller."""
+    """What follows the document if it is the same for every caller; None if it depends on the caller."""
     is_view = tabular.kind == Tabular.Kind.VIEW
     return NO_CONFIG if is_view or not tabular.namespace.warehouse.profile.CLIENTS_NEED_CONFIG else None
-
-
-def _suffix(config: Mapping[str, str]) -> bytes:
-    return b',"config":' + msgspec.json.encode(config) + b"}"

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -59,15 +60,23 @@ def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> 
     return tabulars.insert(_creation(namespace, request.name, metadata, claim=claim))
 
 
-def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> tuple[str, bytes]:
-    """The location and metadata that `create` would store; the location is reserved for the commit that follows.
+class Staged(NamedTuple):
+    """A table as it would be; `location` is in the normal form."""
+
+    uuid: UUID
+    location: str
+    metadata: bytes
+
+
+def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Staged:
+    """What `create` would store; the location is reserved for the commit that follows.
 
     Raises as `create`, and Conflict when the caller has too many staged creations in the namespace.
     """
     uuid, metadata, claim = _first_metadata(namespace, request, body)
     staged_creations.reserve(namespace, claim, uuid)
     locations.make_folders(namespace.target.warehouse, claim.location)
-    return claim.location, metadata.encode()
+    return Staged(uuid, claim.location, metadata.encode())
 
 
 def _first_metadata(

@@ -5,7 +5,7 @@ A call that changes no value writes no row, no audit entry and no event.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db import IntegrityError
 from django.utils import timezone
@@ -22,6 +22,8 @@ from tenants.services import projects
 from tenants.services.warehouse_validation import check_managed_by, check_spec_mutable, check_warehouse_name
 
 MAX_REASON = 1000
+_ACCESS: Final = frozenset({"storage_profile", "storage_secret"})
+"""Fields whose change ends the decisions, too, and with them the access to files that hot reads remember."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def apply(granted: Granted[Warehouse], alteration: Callable[[Warehouse], Alterat
         warehouse.version += 1
         warehouse.updated_at = timezone.now()
         warehouse.save(update_fields=[*wanted.values, "version", "updated_at"])
-        if wanted.voids_decisions:
+        if wanted.voids_decisions or not _ACCESS.isdisjoint(wanted.values):
             projects.bump_epoch(warehouse.project_id)
         payload = {"name": warehouse.name, **wanted.payload}
         change = Change(wanted.event, "warehouse", str(warehouse.id), warehouse.project_id, payload)

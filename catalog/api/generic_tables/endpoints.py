@@ -1,10 +1,10 @@
 """Routes of generic tables."""
 
-from collections.abc import Mapping
-
 from django.http import HttpResponse
 
 from catalog import access, tabular_types
+from catalog.api import delegation
+from catalog.api.credentials import storage_credentials
 from catalog.api.generic_tables.wire_types import (
     GenericTableData,
     GenericTableList,
@@ -13,11 +13,11 @@ from catalog.api.generic_tables.wire_types import (
 )
 from catalog.api.idempotent_replay import CatalogMutation, granted_again
 from catalog.api.tables import drop_options, table_ref
-from catalog.api.wire_types import Credentials, Rename, StorageCredential
+from catalog.api.wire_types import Credentials, Rename
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Namespace, Tabular
 from catalog.services import generic_tables, tabulars
-from catalog.services.client_access import client_config
+from catalog.services.client_access import Asked, client_access, level_of, properties
 from catalog.services.deletion import drop_tabular
 from catalog.services.generic_tables import CreateGenericTable, Loaded
 from lakewarden.authz.actions import GenericTableAction, NamespaceAction
@@ -28,6 +28,7 @@ from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response, no_content
 from lakewarden.idempotency.outcomes import Outcome
 from lakewarden.paging import Page, next_token
+from lakewarden.storage.client_access import ClientAccess, Delegation
 
 
 class GenericTablesEndpoint(CatalogMutation):
@@ -47,18 +48,18 @@ class GenericTablesEndpoint(CatalogMutation):
         body = request.decode(CreateGenericTable, may_be_large=True)
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_GENERIC_TABLE)
-        return _loaded(granted, generic_tables.create(granted, body))
+        return _loaded(request, granted, generic_tables.create(granted, body))
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
         granted = granted_again(request, earlier)
-        return _loaded(granted, generic_tables.load(granted))
+        return _loaded(request, granted, generic_tables.load(granted))
 
 
 class GenericTableEndpoint(CatalogMutation):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         ref = TabularIdentifier.parse(prefix, namespace, table)
         granted = _granted(request.context, ref, GenericTableAction.GET_METADATA)
-        return _loaded(granted, generic_tables.load(granted))
+        return _loaded(request, granted, generic_tables.load(granted))
 
     def delete(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         options = drop_options(request)
@@ -74,8 +75,8 @@ class GenericTableCredentialsEndpoint(Endpoint):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         ref = TabularIdentifier.parse(prefix, namespace, table)
         granted = _granted(request.context, ref, GenericTableAction.READ_DATA)
-        config = _client_config(granted, granted.target)
-        return json_response(Credentials(_credentials(granted.target, config)))
+        found = _access(request, granted, granted.target, delegation.CREDENTIALS)
+        return json_response(Credentials(storage_credentials(granted.target.location, found)))
 
 
 class RenameGenericTableEndpoint(CatalogMutation):
@@ -92,19 +93,19 @@ def _granted(context: RequestContext, ref: TabularIdentifier, action: GenericTab
     return access.tabular(context, ref, tabular_types.GENERIC_TABLE, action)
 
 
-def _loaded(granted: Granted[Namespace] | Granted[Tabular], loaded: Loaded) -> HttpResponse:
+def _loaded(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], loaded: Loaded) -> HttpResponse:
     """`granted` is the table, or the namespace in which its owner has just created it."""
-    config = _client_config(granted, loaded.tabular)
-    credentials = _credentials(loaded.tabular, config)
-    return json_response(LoadedGenericTable(GenericTableData.of(loaded), dict(config), credentials))
+    wanted = delegation.wanted_in(request.headers.get(delegation.HEADER, ""))
+    found = _access(request, granted, loaded.tabular, wanted)
+    credentials = storage_credentials(loaded.tabular.location, found)
+    return json_response(LoadedGenericTable(GenericTableData.of(loaded), properties(found), credentials))
 
 
-def _client_config(granted: Granted[Namespace] | Granted[Tabular], tabular: Tabular) -> Mapping[str, str]:
-    is_owner = isinstance(granted.target, Namespace)
-    reads = is_owner or granted.allows(GenericTableAction.READ_DATA)
-    writes = is_owner or granted.allows(GenericTableAction.WRITE_DATA)
-    return client_config(tabular.namespace.warehouse, tabular.location, reads=reads, writes=writes)
-
-
-def _credentials(tabular: Tabular, config: Mapping[str, str]) -> list[StorageCredential]:
-    return [StorageCredential(tabular.location, dict(config))] if config else []
+def _access(
+    request: ApiRequest,
+    granted: Granted[Namespace] | Granted[Tabular],
+    tabular: Tabular,
+    wanted: frozenset[Delegation],
+) -> ClientAccess:
+    asked = Asked(wanted, delegation.generic_routes(request.base_uri, tabular))
+    return client_access(tabular.namespace.warehouse, tabular.location, level_of(granted), asked)

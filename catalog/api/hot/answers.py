@@ -12,6 +12,7 @@ from lakewarden.http.responses import COMPRESS_FROM, accepts_gzip, compress
 Header = tuple[bytes, bytes]
 
 JSON: Header = (b"content-type", b"application/json")
+VARY: Header = (b"vary", etags.VARY.encode())
 
 
 def nothing(request: HotRequest) -> Answer:
@@ -31,7 +32,7 @@ def compressed(request: HotRequest, body: bytes, *, identifier: Header | None = 
 def stored(request: HotRequest, found: Stored, *, suffix: bytes, identifier: Header) -> Answer:
     """The stored document followed by `suffix`, as `rendering.render_stored` answers a change."""
     tag = etags.of(found.tabular.id, found.tabular.version)
-    headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), identifier, JSON]
+    headers = [(b"etag", tag.encode()), VARY, identifier, JSON]
     if accepts_gzip(accepted(request)):
         body = spliced(found.document, suffix)
         headers.append((b"content-encoding", b"gzip"))

@@ -4,17 +4,21 @@ from typing import Final
 from uuid import UUID
 
 from catalog.api import etags
-from catalog.api.hot.answers import JSON, length, nothing, request_id
+from catalog.api.delegation import HEADER, wanted_in
+from catalog.api.hot.answers import JSON, VARY, length, nothing, request_id
 from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
 from catalog.documents import loaded, spliced
 from catalog.services import hot_queries
+from catalog.services.client_access import Addition, level_held
 from catalog.services.document_cache import DOCUMENT_CACHE
+from catalog.services.kept_additions import ADDITIONS, Loaded
 from lakewarden.authz.actions import ObjectType, TableAction, ViewAction
-from lakewarden.authz.decision_cache import Epoch
+from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.file_checks import FILES
 from lakewarden.hot.routes import Answer
 from lakewarden.hot.shared_builds import SharedBuilds
+from lakewarden.http.request import base_uri_of
 from lakewarden.http.responses import accepts_gzip
 from lakewarden.memory import off_loop
 
@@ -37,20 +41,26 @@ async def _load(call: HotCall) -> Answer | None:
     if call.request.method == "HEAD":
         answer: Answer | None = nothing(call.request)
     else:
-        answer = await _document(call, identifier, version)
+        answer = await _document(call, found, identifier, version)
     return None if answer is None else counted(call, found, call.key[0], answer)
 
 
-async def _document(call: HotCall, identifier: UUID, version: int) -> Answer | None:
+async def _document(call: HotCall, found: Found, identifier: UUID, version: int) -> Answer | None:
     request = call.request
-    tag = etags.of(identifier, version)
-    headers = [(b"etag", tag.encode()), (b"vary", b"Accept-Encoding, Authorization"), request_id(request)]
     kept = DOCUMENT_CACHE.find(identifier, version)
     if kept is None:
         return None
     _, document, is_missing, suffix = kept
-    if suffix is None or (is_missing is not None and await FILES.is_missing(is_missing)):
+    mark = ""
+    if suffix is None:
+        added = _addition(call, found, identifier, version)
+        if added is None:
+            return None
+        suffix, mark = added.suffix, added.mark
+    if is_missing is not None and await FILES.is_missing(is_missing):
         return None
+    tag = etags.of(identifier, version, mark=mark)
+    headers = [(b"etag", tag.encode()), VARY, request_id(request)]
     if etags.matches(request.headers.get(b"if-none-match", b"").decode("latin-1"), tag):
         return 304, headers, b""
     headers.append(JSON)
@@ -73,6 +83,18 @@ async def _document(call: HotCall, identifier: UUID, version: int) -> Answer | N
         except LakewardenError:
             return None
     return 200, [*headers, length(body)], body
+
+
+def _addition(call: HotCall, found: Found, identifier: UUID, version: int) -> Addition | None:
+    """What a caller with these rights has received before for the same table; None if that is not known any more."""
+    held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch)
+    request = call.request
+    try:
+        base_uri = base_uri_of(request.scheme, request.header)
+    except LakewardenError:
+        return None
+    level, wanted = level_held(held or frozenset()), wanted_in(request.header(HEADER) or "")
+    return ADDITIONS.find(Loaded(identifier, version, found.epoch, call.key, level, wanted, base_uri))
 
 
 TABLE: Final = HotRead(_load, TableAction.GET_METADATA, ObjectType.TABLE)

@@ -79,7 +79,8 @@ PARAMETERS: Final = {
         **_in_header(
             "X-Iceberg-Access-Delegation",
             {"type": "array", "items": {"type": "string", "enum": ["vended-credentials", "remote-signing"]}},
-            "How the client can receive access to the files. Not needed for warehouses of type `local`.",
+            "How the client can receive access to the files. With neither, or both, the server chooses. The further "
+            "value `client-managed` asks for no means of access. Not needed for warehouses of type `local`.",
         ),
         "style": "simple",
         "explode": False,

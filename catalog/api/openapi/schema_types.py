@@ -59,6 +59,7 @@ class LoadedTable(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
     metadata: table_metadata_reader.TableDocument
     config: dict[str, str]
     metadata_location: str | None = None
+    storage_credentials: list[wire_types.StorageCredential] = []
 
 
 class CommittedTable(msgspec.Struct, rename="kebab"):

@@ -48,8 +48,12 @@ class AccessRequest:
 
 @dataclass(frozen=True, slots=True)
 class ClientAccess:
-    """`config` holds no secret. `credentials` do, and are valid until `expires_at` (None: there are none)."""
+    """`config` holds no secret. `credentials` do, and are valid until `expires_at` (None: there are none).
+
+    Until `fresh_until` further callers may receive the same credentials (None: they must ask again).
+    """
 
     config: Mapping[str, str] = field(default_factory=dict)
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     expires_at: datetime | None = None
+    fresh_until: datetime | None = None

@@ -6,16 +6,13 @@ from typing import Any
 import pytest
 
 from lakewarden import asgi
-from lakewarden.authz.actions import ProjectAction
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists
-from lakewarden.storage.profiles import PROFILES, parse_profile
-from tenants import access
+from lakewarden.storage.profiles import PROFILES
 from tenants.models import Warehouse
-from tenants.models.project import DEFAULT_PROJECT_ID
-from tenants.services import warehouses
 from tests.contracts.storage.bucket import OBJECTS, BucketProfile
 from tests.installation import Grant
+from tests.integration.catalog.bucket_warehouse import made
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.tasks.purges import run, sql
 from tests.servers.asgi_client import AsgiClient
@@ -29,12 +26,6 @@ def warehouse(admin: AsgiClient, admin_context: RequestContext, monkeypatch: pyt
     monkeypatch.setitem(PROFILES, "bucket", BucketProfile)
     yield made(admin_context, "lake")
     OBJECTS.clear()
-
-
-def made(context: RequestContext, name: str, **fields: str) -> Warehouse:
-    granted = access.project(context, DEFAULT_PROJECT_ID, ProjectAction.CREATE_WAREHOUSE)
-    profile = {"type": "bucket", "bucket": "one", "key-prefix": "lake", **fields}
-    return warehouses.create(granted, name, profile=parse_profile(profile), delete_profile={"type": "hard"})
 
 
 def files(location: str) -> list[str]:

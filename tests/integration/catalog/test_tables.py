@@ -68,7 +68,7 @@ def test_load_is_the_same_with_and_without_gzip(lake: Lake) -> None:
     assert len(packed.body) < len(plain.body)
     assert gzip.decompress(packed.body) == plain.body == refused.body
     assert {answer.headers["vary"] for answer in (plain, packed, refused)} == {
-        "Accept-Encoding, Authorization, X-Project-Id, X-Project-Ident, X-Assume-Role"
+        "Accept-Encoding, Authorization, X-Iceberg-Access-Delegation, X-Project-Id, X-Project-Ident, X-Assume-Role"
     }
     assert {answer.headers["cache-control"] for answer in (plain, packed, refused)} == {"private"}
 
