@@ -1,0 +1,136 @@
+"""Temporary keys of AWS STS, and of stores that offer its AssumeRole (MinIO and others)."""
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import boto3.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+from lakewarden.storage.client_access import AccessLevel
+from lakewarden.storage.interface import StorageError
+from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity
+from lakewarden.storage.s3.profile import S3Profile
+from lakewarden.storage.s3.session_policy import session_policy
+from lakewarden.storage.s3.temporary_keys import TemporaryKeys
+
+if TYPE_CHECKING:
+    from types_boto3_sts import STSClient
+
+logger = logging.getLogger(__name__)
+
+SESSION_NAME: Final = "lakewarden"
+"""Constant, so that logs and policies of the store can name it."""
+
+_ATTEMPTS: Final = 2
+_CLOCK: Final = "the server's clock differs from the store's: set it by NTP"
+_BUSY: Final = "the store has too many requests now; try again shortly"
+_LIMITED: Final = "the policy and tags of the session are too large: use shorter locations or fewer sts-session-tags"
+_UNKNOWN_KEY: Final = "the access key is not valid there: set a new storage credential"
+_REASONS: Final = {
+    "AccessDenied": "it is not allowed: check the trust policy of the role and the external id, and that the key may "
+    "call sts:AssumeRole (and sts:TagSession with sts-session-tags)",
+    "NoSuchEntity": "the role does not exist: check sts-role-arn",
+    "InvalidClientTokenId": _UNKNOWN_KEY,
+    "InvalidAccessKeyId": _UNKNOWN_KEY,
+    "UnrecognizedClientException": _UNKNOWN_KEY,
+    "SignatureDoesNotMatch": "the secret access key is not the right one: set a new storage credential",
+    "ExpiredToken": "the server's own session has ended; try again",
+    "ExpiredTokenException": "the server's own session has ended; try again",
+    "RequestExpired": _CLOCK,
+    "RequestTimeTooSkewed": _CLOCK,
+    "PackedPolicyTooLarge": _LIMITED,
+    "MalformedPolicyDocument": _LIMITED,
+    "RegionDisabledException": "STS is not active in the region: activate it, or set sts-endpoint",
+    "ValidationError": "a value of the profile is not allowed: check sts-token-validity-seconds against the longest "
+    "session of the role, and sts-session-tags",
+    "Throttling": _BUSY,
+    "SlowDown": _BUSY,
+    "NotImplemented": "the store has no STS: set sts-enabled to false, and use remote signing",
+    "MethodNotAllowed": "the store has no STS there: check sts-endpoint, or set sts-enabled to false",
+}
+
+
+class TokenService:
+    """Issues keys by AssumeRole with the credential of a warehouse."""
+
+    def __init__(self, profile: S3Profile, *, external_id: str | None, client: "STSClient") -> None:
+        self._profile = profile
+        self._external_id = external_id
+        self._client = client
+
+    def issue(self, location: str, level: AccessLevel) -> TemporaryKeys:
+        profile = self._profile
+        policy = session_policy(location, level, region=profile.region, kms_key=profile.aws_kms_key_arn)
+        try:
+            answer = self._client.assume_role(**self._request(policy))
+        except ClientError as error:
+            raise self._refused(error) from error
+        except NoCredentialsError as error:
+            raise StorageError(
+                "The server has no AWS identity: give its machine, container or pod a role, or use an access key"
+            ) from error
+        except BotoCoreError as error:
+            logger.warning("STS at %s does not answer: %s", self._client.meta.endpoint_url, error)
+            raise StorageError(
+                f"STS at {self._client.meta.endpoint_url} does not answer: check sts-endpoint and the network"
+            ) from error
+        keys = answer["Credentials"]
+        return TemporaryKeys(
+            keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], expires_at=keys["Expiration"]
+        )
+
+    def _request(self, policy: str) -> dict[str, Any]:
+        profile = self._profile
+        request: dict[str, Any] = {
+            "RoleSessionName": SESSION_NAME,
+            "Policy": policy,
+            "DurationSeconds": profile.sts_token_validity_seconds,
+        }
+        if role := role_of(profile):
+            request["RoleArn"] = role
+        if self._external_id:
+            request["ExternalId"] = self._external_id
+        if profile.sts_session_tags:
+            request["Tags"] = [{"Key": key, "Value": value} for key, value in profile.sts_session_tags.items()]
+        return request
+
+    def _refused(self, error: ClientError) -> StorageError:
+        code = error.response.get("Error", {}).get("Code", "")
+        role = role_of(self._profile)
+        what = f"to assume the role {role}" if role else "to issue temporary keys"
+        # the store's own sentence may name accounts and policies: for operators only
+        logger.warning("STS at %s refused %s: %s", self._client.meta.endpoint_url, what, error)
+        reason = _REASONS.get(code, f"it answered {code[:80]!r}")
+        if not role and code == "AccessDenied":
+            reason = "the access key or its secret is not right, or its user may not do this"
+        return StorageError(f"STS refused {what}: {reason}")
+
+
+def role_of(profile: S3Profile) -> str | None:
+    """The role whose sessions engines receive; None: the store knows no roles."""
+    return profile.sts_role_arn or profile.assume_role_arn
+
+
+def sts_endpoint(profile: S3Profile) -> str | None:
+    """None: that of AWS in the region. The endpoint of a compatible store serves both, an endpoint of AWS only S3."""
+    if profile.sts_endpoint or not profile.endpoint:
+        return profile.sts_endpoint
+    host = urlsplit(profile.endpoint).hostname or ""
+    return None if host.endswith((".amazonaws.com", ".amazonaws.com.cn")) else profile.endpoint
+
+
+def sts_client(profile: S3Profile, credential: AccessKey | AwsSystemIdentity, *, timeout_s: float) -> "STSClient":
+    secret = credential.secret_access_key.get_secret_value() if isinstance(credential, AccessKey) else None
+    key = credential.access_key_id if isinstance(credential, AccessKey) else None
+    # a session of its own: the default one is not safe between threads
+    session = boto3.session.Session(key, secret, region_name=profile.region)
+    settings = Config(
+        connect_timeout=timeout_s,
+        read_timeout=timeout_s,
+        retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
+        parameter_validation=False,  # it demands a role, which compatible stores do not have
+    )
+    client: STSClient = session.client("sts", endpoint_url=sts_endpoint(profile), config=settings)
+    return client
