@@ -11,12 +11,10 @@ from cachetools import LRUCache
 from catalog.models import Tabular
 from catalog.models.namespace import path_key
 from catalog.services.client_access import Addition
+from lakewarden import config
 from lakewarden.authz.decision_cache import Epoch
 from lakewarden.hot.coalescer import Key
 from lakewarden.storage.client_access import AccessLevel, Delegation
-
-_CAPACITY: Final = 5_000
-"""Of some 3 KB each."""
 
 
 class Loaded(NamedTuple):
@@ -54,7 +52,7 @@ class KeptAdditions:
             self._kept[loaded] = addition
 
 
-ADDITIONS: Final = KeptAdditions(_CAPACITY)
+ADDITIONS: Final = KeptAdditions(config.current().storage.max_kept_credentials)
 
 
 def loaded(tabular: Tabular, level: AccessLevel | None, wanted: frozenset[Delegation], base_uri: str) -> Loaded:

@@ -46,6 +46,13 @@ class StorageConfig(Section):
         le=120,
         description="Seconds that one request to a cloud's token service may take.",
     )
+    max_kept_credentials: int = Field(
+        5000,
+        ge=1,
+        le=1_000_000,
+        description="Temporary credentials of engines, and answers that contain them, which a process remembers until "
+        "half of their life is over: one for each table and level of access. Each takes some 5 KB.",
+    )
     aws: AwsConfig = Field(default_factory=AwsConfig)
     azure: AzureConfig = Field(default_factory=AzureConfig)
     gcs: GcsConfig = Field(default_factory=GcsConfig)

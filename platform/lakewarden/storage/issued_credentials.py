@@ -4,10 +4,13 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from threading import Lock
 from typing import Final
 
 from cachetools import LRUCache
+
+from lakewarden import config
 
 LONGEST_KEPT: Final = timedelta(hours=1)
 
@@ -65,3 +68,8 @@ class IssuedCredentials:
             del self._running[key]
         mine.set_result(issued)
         return issued
+
+
+@cache
+def of_this_process() -> IssuedCredentials:
+    return IssuedCredentials(config.current().storage.max_kept_credentials)

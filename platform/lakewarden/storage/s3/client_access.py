@@ -5,14 +5,17 @@ import json
 from functools import partial
 from typing import Final
 
+import urllib3
+
+from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, Delegation
-from lakewarden.storage.credential import StorageCredential
-from lakewarden.storage.interface import StorageError
-from lakewarden.storage.issued_credentials import Issued, IssuedCredentials
+from lakewarden.storage.issued_credentials import Issued, of_this_process
 from lakewarden.storage.s3.client_settings import client_settings
-from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2
+from lakewarden.storage.s3.credentials import CloudflareR2, S3Credential
 from lakewarden.storage.s3.profile import S3Profile
+from lakewarden.storage.s3.r2 import R2TokenService
 from lakewarden.storage.s3.signer_settings import signer_settings
+from lakewarden.storage.s3.sts import TokenService, sts_client
 from lakewarden.storage.s3.temporary_keys import KeyIssuer, TemporaryKeys
 
 VENDED, SIGNED = Delegation.VENDED_CREDENTIALS, Delegation.REMOTE_SIGNING
@@ -20,15 +23,13 @@ REFRESH: Final = "client.refresh-credentials-endpoint"
 
 
 class S3ClientAccess:
-    """For one opened storage; `issued` is shared by all of a process."""
+    """For one opened storage; what is issued is shared by all of a process."""
 
-    def __init__(
-        self, profile: S3Profile, credential: StorageCredential | None, *, issued: IssuedCredentials, timeout_s: float
-    ) -> None:
+    def __init__(self, profile: S3Profile, credential: S3Credential, settings: StorageConfig) -> None:
         self._profile = profile
         self._credential = credential
-        self._issued = issued
-        self._timeout_s = timeout_s
+        self._limits = settings
+        self._issued = of_this_process()
         self._settings = client_settings(profile)
         self._identity = _identity(profile, credential)
         self._issuer: KeyIssuer | None = None
@@ -47,7 +48,7 @@ class S3ClientAccess:
 
     def _issue(self, location: str, level: AccessLevel) -> Issued:
         if self._issuer is None:
-            self._issuer = _issuer(self._profile, self._credential, timeout_s=self._timeout_s)
+            self._issuer = _issuer(self._profile, self._credential, self._limits)
         keys = self._issuer.issue(location, level)
         return Issued(_properties(keys), keys.expires_at)
 
@@ -75,23 +76,15 @@ def _properties(keys: TemporaryKeys) -> dict[str, str]:
     }
 
 
-def _issuer(profile: S3Profile, credential: StorageCredential | None, *, timeout_s: float) -> KeyIssuer:
+def _issuer(profile: S3Profile, credential: S3Credential, settings: StorageConfig) -> KeyIssuer:
     if isinstance(credential, CloudflareR2):
-        import urllib3  # noqa: PLC0415 loaded where it is used
-
-        from lakewarden.storage.s3.r2 import R2TokenService  # noqa: PLC0415
-
-        http = urllib3.PoolManager(timeout=timeout_s, retries=False)
+        http = urllib3.PoolManager(timeout=settings.token_timeout_s, retries=False)
         return R2TokenService(profile, credential, http=http)
-    if isinstance(credential, AccessKey | AwsSystemIdentity):
-        from lakewarden.storage.s3.sts import TokenService, sts_client  # noqa: PLC0415 boto3 takes time to load
-
-        client = sts_client(profile, credential, timeout_s=timeout_s)
-        return TokenService(profile, external_id=credential.external_id, client=client)
-    raise StorageError("The warehouse has no storage credential: set one, so that temporary keys can be issued")
+    client = sts_client(profile, credential, settings)
+    return TokenService(profile, external_id=credential.external_id, client=client)
 
 
-def _identity(profile: S3Profile, credential: StorageCredential | None) -> bytes:
+def _identity(profile: S3Profile, credential: S3Credential) -> bytes:
     """Differs where another profile or credential would make the store issue other keys."""
-    known = [profile.dump(), credential and credential.dump()]
+    known = [profile.dump(), credential.dump()]
     return hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).digest()

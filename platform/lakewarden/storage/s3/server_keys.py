@@ -67,10 +67,15 @@ class ServerKeys:
         )
 
 
+def own_keys(profile: "S3Profile", credential: S3Credential) -> ServerKeys:
+    """Those of the credential itself, which may assume roles."""
+    return ServerKeys(_own(credential), of=f"the storage credential of the bucket {profile.bucket}")
+
+
 def server_keys(profile: "S3Profile", credential: S3Credential, settings: StorageConfig) -> ServerKeys:
-    own = _own(credential)
     if profile.assume_role_arn is None or isinstance(credential, CloudflareR2):
-        return ServerKeys(own, of=f"the storage credential of the bucket {profile.bucket}")
+        return own_keys(profile, credential)
+    own = _own(credential)
     role = profile.assume_role_arn
     arguments: dict[str, Any] = {"RoleSessionName": SESSION_NAME, "DurationSeconds": _ROLE_LASTS_S}
     if credential.external_id:

@@ -10,7 +10,7 @@ from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.s3.advice import advice
-from lakewarden.storage.s3.client_settings import client_settings
+from lakewarden.storage.s3.client_access import S3ClientAccess
 from lakewarden.storage.s3.credentials import S3Credential
 from lakewarden.storage.s3.listing import S3Listing, with_md5, without_redirects
 from lakewarden.storage.s3.server_keys import ServerKeys, request_config, server_keys
@@ -27,7 +27,6 @@ _CONNECTIONS = 64
 
 class S3Storage(ObjectStorage):
     def __init__(self, profile: "S3Profile", credential: S3Credential, settings: StorageConfig) -> None:
-        self._profile = profile
         keys = server_keys(profile, credential, settings)
         super().__init__(
             _store(profile, keys, settings, retries=settings.retries),
@@ -39,10 +38,11 @@ class S3Storage(ObjectStorage):
             settings=settings,
             prepare=keys.ensure_there,
         )
+        self._access = S3ClientAccess(profile, credential, settings)
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
         self._place(request.location)
-        return ClientAccess(client_settings(self._profile))
+        return self._access.of(request)
 
 
 def _store(profile: "S3Profile", keys: ServerKeys, settings: StorageConfig, *, retries: int) -> S3Store:

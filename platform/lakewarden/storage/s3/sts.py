@@ -2,16 +2,15 @@
 
 import logging
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-import boto3.session
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
+from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.interface import StorageError
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity
 from lakewarden.storage.s3.profile import S3Profile
+from lakewarden.storage.s3.server_keys import SESSION_NAME, own_keys, request_config
 from lakewarden.storage.s3.session_policy import session_policy
 from lakewarden.storage.s3.temporary_keys import TemporaryKeys
 
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SESSION_NAME: Final = "lakewarden"
-"""Constant, so that logs and policies of the store can name it."""
-
-_ATTEMPTS: Final = 2
 _CLOCK: Final = "the server's clock differs from the store's: set it by NTP"
 _BUSY: Final = "the store has too many requests now; try again shortly"
 _LIMITED: Final = "the policy and tags of the session are too large: use shorter locations or fewer sts-session-tags"
@@ -113,24 +108,9 @@ def role_of(profile: S3Profile) -> str | None:
     return profile.sts_role_arn or profile.assume_role_arn
 
 
-def sts_endpoint(profile: S3Profile) -> str | None:
-    """None: that of AWS in the region. The endpoint of a compatible store serves both, an endpoint of AWS only S3."""
-    if profile.sts_endpoint or not profile.endpoint:
-        return profile.sts_endpoint
-    host = urlsplit(profile.endpoint).hostname or ""
-    return None if host.endswith((".amazonaws.com", ".amazonaws.com.cn")) else profile.endpoint
-
-
-def sts_client(profile: S3Profile, credential: AccessKey | AwsSystemIdentity, *, timeout_s: float) -> "STSClient":
-    secret = credential.secret_access_key.get_secret_value() if isinstance(credential, AccessKey) else None
-    key = credential.access_key_id if isinstance(credential, AccessKey) else None
-    # a session of its own: the default one is not safe between threads
-    session = boto3.session.Session(key, secret, region_name=profile.region)
-    settings = Config(
-        connect_timeout=timeout_s,
-        read_timeout=timeout_s,
-        retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
-        parameter_validation=False,  # it demands a role, which compatible stores do not have
-    )
-    client: STSClient = session.client("sts", endpoint_url=sts_endpoint(profile), config=settings)
+def sts_client(profile: S3Profile, credential: AccessKey | AwsSystemIdentity, settings: StorageConfig) -> "STSClient":
+    # validation would demand a role, which compatible stores do not have
+    limits = request_config(settings, parameter_validation=False)
+    keys = own_keys(profile, credential)
+    client: STSClient = keys.client("sts", region=profile.region, endpoint=profile.sts_url, config=limits)
     return client

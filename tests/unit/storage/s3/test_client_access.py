@@ -5,11 +5,12 @@ from itertools import count
 
 import pytest
 
+from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes, Delegation
-from lakewarden.storage.interface import StorageError
 from lakewarden.storage.issued_credentials import IssuedCredentials
 from lakewarden.storage.s3 import client_access
 from lakewarden.storage.s3.client_access import S3ClientAccess, chosen
+from lakewarden.storage.s3.credentials import AccessKey
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.temporary_keys import TemporaryKeys
 from tests.unit.storage.s3.profiles import KEY, SECRET, profile
@@ -35,13 +36,14 @@ def issuer(monkeypatch: pytest.MonkeyPatch) -> Issuer:
     return made
 
 
-@pytest.fixture
-def issued() -> IssuedCredentials:
-    return IssuedCredentials(100)
+@pytest.fixture(autouse=True)
+def nothing_issued_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    issued = IssuedCredentials(100)
+    monkeypatch.setattr(client_access, "of_this_process", lambda: issued)
 
 
-def access(issued: IssuedCredentials, of: S3Profile | None = None) -> S3ClientAccess:
-    return S3ClientAccess(of or profile(), KEY, issued=issued, timeout_s=1)
+def access(of: S3Profile | None = None, key: AccessKey = KEY) -> S3ClientAccess:
+    return S3ClientAccess(of or profile(), key, StorageConfig())
 
 
 def request(*wanted: Delegation, location: str = "s3://lake/wh/t", level: AccessLevel = READ) -> AccessRequest:
@@ -60,9 +62,9 @@ def test_the_means_of_access(wanted: list[Delegation]) -> None:
     assert chosen(asked, vends=False, signs=False) is None
 
 
-def test_keys_come_with_their_end_and_the_way_to_new_ones(issued: IssuedCredentials) -> None:
+def test_keys_come_with_their_end_and_the_way_to_new_ones() -> None:
     of = profile(endpoint="https://internal:9000", client_endpoint="https://s3.example.org", path_style_access=True)
-    found = access(issued, of).of(request())
+    found = access(of).of(request())
     assert found.credentials == {
         "s3.access-key-id": "read-0",
         "s3.secret-access-key": "temporary",
@@ -78,29 +80,23 @@ def test_keys_come_with_their_end_and_the_way_to_new_ones(issued: IssuedCredenti
     assert SECRET not in f"{found} {found.config} {found.credentials}"
 
 
-def test_keys_are_shared_by_location_level_profile_and_credential(issued: IssuedCredentials) -> None:
+def test_keys_are_shared_by_location_level_profile_and_credential() -> None:
     def key(of: S3ClientAccess, **asked: object) -> str:
         return of.of(request(**asked)).credentials["s3.access-key-id"]  # type: ignore[arg-type]
 
-    first = access(issued)
-    assert key(first) == key(first) == key(access(issued)) == "read-0"
+    first = access()
+    assert key(first) == key(first) == key(access()) == "read-0"
     assert key(first, level=WRITE) == "write-1"
     assert key(first, location="s3://lake/wh/t2") == "read-2"
-    assert key(access(issued, profile(sts_role_arn="arn:aws:iam::123456789012:role/other"))) == "read-3"
+    assert key(access(profile(sts_role_arn="arn:aws:iam::123456789012:role/other"))) == "read-3"
     other = KEY.model_copy(update={"access_key_id": "AKIA2"})
-    assert key(S3ClientAccess(profile(), other, issued=issued, timeout_s=1)) == "read-4"
+    assert key(access(key=other)) == "read-4"
 
 
 @pytest.mark.parametrize("wanted", [[SIGNED], [OWN]])
-def test_without_vending_nothing_is_secret(issued: IssuedCredentials, wanted: list[Delegation]) -> None:
-    found = access(issued).of(request(*wanted))
+def test_without_vending_nothing_is_secret(wanted: list[Delegation]) -> None:
+    found = access().of(request(*wanted))
     assert (found.credentials, found.expires_at) == ({}, None)
     assert "client.refresh-credentials-endpoint" not in found.config
     assert ("s3.remote-signing-enabled" in found.config) is (wanted == [SIGNED])
     assert found.config["s3.region"] == "eu-west-1"
-
-
-def test_a_warehouse_without_a_credential_says_so(issued: IssuedCredentials, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    with pytest.raises(StorageError, match="no storage credential"):
-        S3ClientAccess(profile(), None, issued=issued, timeout_s=1).of(request())

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
+from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.interface import StorageError
 from lakewarden.storage.s3.profile import S3Profile
-from lakewarden.storage.s3.sts import TokenService, sts_client, sts_endpoint
-from tests.unit.storage.s3.profiles import KEY, SECRET, profile
+from lakewarden.storage.s3.sts import TokenService, sts_client
+from tests.unit.storage.s3.profiles import KEY, ROLE, SECRET, profile
 
-ROLE = "arn:aws:iam::123456789012:role/lakehouse"
 TABLE = "s3://lake/wh/t"
 ENDS = datetime(2026, 1, 1, tzinfo=UTC)
 ANSWER = {
@@ -31,7 +31,7 @@ class Asked:
     """A token service with a stubbed client."""
 
     def __init__(self, of: S3Profile) -> None:
-        client = sts_client(of, KEY, timeout_s=1)
+        client = sts_client(of, KEY, StorageConfig())
         self.stub = Stubber(client)
         self.service = TokenService(of, external_id=KEY.external_id, client=client)
         self.requests: list[dict[str, Any]] = []
@@ -43,7 +43,7 @@ class Asked:
 
 @pytest.fixture
 def asked() -> Iterator[Asked]:
-    made = Asked(profile(sts_role_arn=ROLE, sts_session_tags={"team": "sales"}, sts_token_validity_seconds=900))
+    made = Asked(profile(sts_session_tags={"team": "sales"}, sts_token_validity_seconds=900))
     with made.stub:
         yield made
 
@@ -94,20 +94,3 @@ def test_a_refusal_says_what_to_change(asked: Asked, code: str, says: str) -> No
     assert ROLE in str(refused.value)
     assert SECRET not in str(refused.value)
     assert "of account" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({}, None),
-        ({"endpoint": "https://s3.eu-west-1.amazonaws.com"}, None),
-        ({"endpoint": "https://s3.cn-north-1.amazonaws.com.cn"}, None),
-        ({"endpoint": "https://minio.example.org"}, "https://minio.example.org"),
-        (
-            {"endpoint": "https://minio.example.org", "sts_endpoint": "https://sts.example.org"},
-            "https://sts.example.org",
-        ),
-    ],
-)
-def test_the_address_of_sts(fields: dict[str, str], expected: str | None) -> None:
-    assert sts_endpoint(profile(**fields)) == expected
