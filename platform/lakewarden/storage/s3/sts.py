@@ -1,7 +1,7 @@
 """Temporary keys of AWS STS, and of stores that offer its AssumeRole (MinIO and others)."""
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
@@ -13,9 +13,6 @@ from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.server_keys import SESSION_NAME, own_keys, request_config
 from lakewarden.storage.s3.session_policy import session_policy
 from lakewarden.storage.s3.temporary_keys import TemporaryKeys
-
-if TYPE_CHECKING:
-    from types_boto3_sts import STSClient
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +47,7 @@ _REASONS: Final = {
 class TokenService:
     """Issues keys by AssumeRole with the credential of a warehouse."""
 
-    def __init__(self, profile: S3Profile, *, external_id: str | None, client: "STSClient") -> None:
+    def __init__(self, profile: S3Profile, *, external_id: str | None, client: Any) -> None:  # noqa: ANN401 made by botocore
         self._profile = profile
         self._external_id = external_id
         self._client = client
@@ -108,9 +105,8 @@ def role_of(profile: S3Profile) -> str | None:
     return profile.sts_role_arn or profile.assume_role_arn
 
 
-def sts_client(profile: S3Profile, credential: AccessKey | AwsSystemIdentity, settings: StorageConfig) -> "STSClient":
+def sts_client(profile: S3Profile, credential: AccessKey | AwsSystemIdentity, settings: StorageConfig) -> Any:  # noqa: ANN401 made by botocore
     # validation would demand a role, which compatible stores do not have
     limits = request_config(settings, parameter_validation=False)
     keys = own_keys(profile, credential)
-    client: STSClient = keys.client("sts", region=profile.region, endpoint=profile.sts_url, config=limits)
-    return client
+    return keys.client("sts", region=profile.region, endpoint=profile.sts_url, config=limits)
