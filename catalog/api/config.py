@@ -20,11 +20,12 @@ from tenants.services import users
 
 class ConfigEndpoint(Endpoint):
     """The query parameter `warehouse` is a name in the project of `x-project-id` (else the default project), or
-    `<project-id>/<name>`.
+    `<project-id>/<name>`. `signing` is offered for warehouses to whose storage requests are signed.
     """
 
-    def __init__(self, capabilities: list[str]) -> None:
+    def __init__(self, capabilities: list[str], signing: list[str]) -> None:
         self.capabilities = capabilities
+        self.signing = signing
 
     def get(self, request: ApiRequest) -> HttpResponse:
         # the user is registered even if the request is refused, so an administrator can find and authorize them
@@ -35,7 +36,8 @@ class ConfigEndpoint(Endpoint):
         if not separator:
             project = access.project_id_of(request.context)
         granted = access.warehouse_named(request.context, name, WarehouseAction.GET_CONFIG, project_id=project)
-        return json_bytes(config_body(granted.target.id, base_uri=request.base_uri, capabilities=self.capabilities))
+        offered = [*self.capabilities, *self.signing] if granted.target.profile.signs_requests else self.capabilities
+        return json_bytes(config_body(granted.target.id, base_uri=request.base_uri, capabilities=offered))
 
 
 def config_body(warehouse_id: UUID, *, base_uri: str, capabilities: list[str]) -> bytes:

@@ -4,13 +4,14 @@ from django.urls import include, path
 
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
-from catalog.api.hot import commits, creations, lists, namespaces, tabulars
+from catalog.api.hot import commits, creations, lists, namespaces, signing, tabulars
 from catalog.api.hot.config import reads_config
 from catalog.api.hot.dispatch import dispatch
 from catalog.api.multi_table_commit import TransactionEndpoint
 from catalog.api.namespaces import NamespaceEndpoint, NamespacePropertiesEndpoint, NamespacesEndpoint
 from catalog.api.openapi import document
 from catalog.api.route import Route
+from catalog.api.signing import TableIdSignEndpoint, TableSignEndpoint, WarehouseSignEndpoint
 from catalog.api.tables import (
     RegisterTableEndpoint,
     RenameTableEndpoint,
@@ -21,6 +22,7 @@ from catalog.api.tables import (
 from catalog.api.tokens import TokenEndpoint
 from catalog.api.unregister import UnregisterTableEndpoint
 from catalog.api.views import RegisterViewEndpoint, RenameViewEndpoint, ViewEndpoint, ViewsEndpoint
+from lakewarden.storage.s3.signer_settings import TABLE_SIGNER
 
 _MOUNT = "/catalog"
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
@@ -46,12 +48,28 @@ WAREHOUSE_ROUTES = (
 )
 """The routes inside a warehouse."""
 
+SIGN_ROUTE = Route(_TABLE + "/sign", TableSignEndpoint, hot=[signing.BY_NAME])
+SIGNER_ROUTES = (
+    Route(f"/{TABLE_SIGNER}", TableIdSignEndpoint, hot=[signing.BY_ID]),
+    Route("/v1/{prefix}/v1/aws/s3/sign", WarehouseSignEndpoint),
+    Route("/{prefix}/v1/aws/s3/sign", WarehouseSignEndpoint),
+)
+"""The routes of signers that the specification does not name: engines learn them from a table's config."""
+
 CAPABILITIES = [capability for route in WAREHOUSE_ROUTES for capability in route.capabilities]
+SIGNING_CAPABILITIES = [capability for route in (SIGN_ROUTE, *SIGNER_ROUTES) for capability in route.capabilities]
 
 ROUTES = (
-    Route("/v1/config", ConfigEndpoint, hot=[reads_config(CAPABILITIES)], settings={"capabilities": CAPABILITIES}),
+    Route(
+        "/v1/config",
+        ConfigEndpoint,
+        hot=[reads_config(CAPABILITIES, SIGN_ROUTE.capabilities)],
+        settings={"capabilities": CAPABILITIES, "signing": SIGN_ROUTE.capabilities},
+    ),
     Route("/v1/oauth/tokens", TokenEndpoint),
     *WAREHOUSE_ROUTES,
+    SIGN_ROUTE,
+    *SIGNER_ROUTES,
 )
 
 urlpatterns = [path("v1/", include(document.routes)), *(route.pattern() for route in ROUTES)]

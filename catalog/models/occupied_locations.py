@@ -116,6 +116,12 @@ def forget_purged(owner: UUID, location: str) -> None:
     execute(_FORGET_PURGED, {"owner": owner, "at": location, **range_below(location)})
 
 
+def reserved_around(warehouse_id: UUID, places: Sequence[str]) -> OccupiedLocation | None:
+    """The innermost of `places` that is an earlier location of an object, or of a staged creation that can be ended."""
+    rows = fetch(_RESERVED_AROUND, {"in": warehouse_id, "at": list(places)})
+    return OccupiedLocation(Kind(rows[0][0]), *rows[0][1:]) if rows else None
+
+
 class Expired(NamedTuple):
     warehouse: UUID
     location: str
@@ -149,6 +155,10 @@ _RESERVED = """
     from reserved_location r
     where r.warehouse_id = %(in)s
 """
+_RESERVED_AROUND = f"""
+    select * from ({_RESERVED} and r.location = any(%(at)s)) found(kind, owner, namespace, location, by, at, owners)
+    where kind in ('staged', 'earlier') order by length(location) desc limit 1
+"""  # noqa: S608 text of our own
 _OBJECTS = """
     select 'object', id, namespace_id, location, '', null::timestamptz, '{}'::text[] from tabular
     where warehouse_id = %(in)s and id is distinct from %(but)s::uuid

@@ -62,9 +62,29 @@ TOP_NAMESPACE_NAMES = Coalescer(f"""
     ) l
 """)  # noqa: S608 constant joins
 
-# (project id, warehouse's name key) → id, project, epoch
+# (project id, warehouse's name key) → id, project, epoch, whether requests to its storage are signed
 WAREHOUSES = Coalescer(f"""
-    select k.i, w.id, p.id, p.authz_epoch
+    select k.i, w.id, p.id, p.authz_epoch,
+        w.storage_profile ->> 'type' = 's3' and w.storage_profile ->> 'remote-signing-enabled' is distinct from 'false'
     from unnest(%s::text[], %s::text[]) with ordinality as k(project, name, i)
     join {WITH_PROJECT} on w.project_id = k.project and w.name_key = k.name and w.status = 'active'
+""")  # noqa: S608 constant joins
+
+_SIGNED = "k.i, t.id, t.kind, t.location, p.id, p.authz_epoch, t.uuid, w.version, w.storage_secret"
+
+# (warehouse id, namespace's path key, name key)
+# → id, kind, location, project, epoch, uuid, version of the warehouse, its secret
+SIGNED_BY_NAME = Coalescer(f"""
+    select {_SIGNED}
+    from unnest(%s::uuid[], %s::text[], %s::text[]) with ordinality as k(warehouse, path, name, i)
+    join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null {_OF}
+    join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null and t.kind = 'table'
+""")  # noqa: S608 constant joins
+
+# (warehouse id, uuid) → as by name
+SIGNED_BY_ID = Coalescer(f"""
+    select {_SIGNED}
+    from unnest(%s::uuid[], %s::uuid[]) with ordinality as k(warehouse, uuid, i)
+    join tabular t on t.warehouse_id = k.warehouse and t.uuid = k.uuid and t.deleted_at is null
+    join {WITH_PROJECT} on w.id = t.warehouse_id and w.status = 'active'
 """)  # noqa: S608 constant joins

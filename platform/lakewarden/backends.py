@@ -19,6 +19,7 @@ from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import CredentialMissing, Storage, StorageUnavailable
 from lakewarden.storage.opened import OpenedStorages
 from lakewarden.storage.profile import StorageProfile
+from lakewarden.storage.request_signing import RequestSigner
 
 
 @cache
@@ -99,17 +100,36 @@ def storage_of(profile: StorageProfile, reference: UUID | None) -> Storage:
     return _opened().get((profile, reference), partial(_open, profile, reference))
 
 
+def request_signer(profile: StorageProfile, reference: UUID | None) -> RequestSigner | None:
+    """What signs engines' requests to a warehouse's storage, remembered like the storage; None: they are not signed.
+
+    Raises StorageUnavailable if the credential cannot be read.
+    """
+    if not profile.signs_requests:
+        return None
+    return _signers().get((profile, reference), lambda: profile.signer(_credential(profile, reference)))
+
+
 def _open(profile: StorageProfile, reference: UUID | None) -> Storage:
+    return storage(profile, _credential(profile, reference))
+
+
+def _credential(profile: StorageProfile, reference: UUID | None) -> StorageCredential | None:
     try:
         values = None if reference is None else secrets().get(reference)
     except SecretError as error:
         kind = CredentialMissing if isinstance(error, SecretMissing) else StorageUnavailable
         raise kind(f"The credential of the warehouse's storage cannot be read: {error}") from error
-    return storage(profile, profile.parse_credential(values))
+    return profile.parse_credential(values)
 
 
 @cache
-def _opened() -> OpenedStorages:
+def _opened() -> OpenedStorages[Storage]:
+    return OpenedStorages(config.current().storage.max_open)
+
+
+@cache
+def _signers() -> OpenedStorages[RequestSigner]:
     return OpenedStorages(config.current().storage.max_open)
 
 

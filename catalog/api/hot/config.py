@@ -26,9 +26,10 @@ _KEPT: Final = 1000  # answers; they depend on nothing but the warehouse and the
 _LONGEST_KEPT: Final = 300  # characters of an address
 
 
-def reads_config(capabilities: list[str]) -> HotRead:
-    def rendered(warehouse: UUID, base_uri: str) -> bytes:
-        return config_body(warehouse, base_uri=base_uri, capabilities=capabilities)
+def reads_config(capabilities: list[str], signing: list[str]) -> HotRead:
+    def rendered(warehouse: UUID, base_uri: str, signs: bool) -> bytes:  # noqa: FBT001 a key of what is kept
+        offered = [*capabilities, *signing] if signs else capabilities
+        return config_body(warehouse, base_uri=base_uri, capabilities=offered)
 
     kept = lru_cache(_KEPT)(rendered)
 
@@ -40,7 +41,7 @@ def reads_config(capabilities: list[str]) -> HotRead:
         row = await find(hot_queries.WAREHOUSES, key)
         if row is None:
             return None
-        identifier, project, number = row
+        identifier, project, number, signs = row
         found = Found(str(identifier), Epoch(project, number))
         if not may(call, found):
             return None
@@ -48,7 +49,7 @@ def reads_config(capabilities: list[str]) -> HotRead:
             base_uri = base_uri_of(request.scheme, request.header)
         except LakewardenError:
             return None
-        body = (kept if len(base_uri) <= _LONGEST_KEPT else rendered)(identifier, base_uri)
+        body = (kept if len(base_uri) <= _LONGEST_KEPT else rendered)(identifier, base_uri, signs)
         return counted(call, found, identifier, (200, [JSON, length(body), request_id(request)], body))
 
     return HotRead(answer, WarehouseAction.GET_CONFIG, ObjectType.WAREHOUSE, methods=frozenset({"GET"}))

@@ -36,10 +36,10 @@ _TAGS = {
 def document() -> Document:
     """The whole document. Raises IncompleteDocument if a route has no description, or a description no route."""
     from catalog.api.generic_tables import urls as generic  # noqa: PLC0415 as the next
-    from catalog.api.urls import CAPABILITIES, ROUTES  # noqa: PLC0415 it imports this module for its route
+    from catalog.api.urls import CAPABILITIES, ROUTES, SIGNING_CAPABILITIES  # noqa: PLC0415 it imports this module
 
     beside = [capability for route in generic.ROUTES for capability in route.capabilities]
-    served = [*ADMISSION, *CAPABILITIES, *beside]
+    served = [*ADMISSION, *CAPABILITIES, *SIGNING_CAPABILITIES, *beside]
     repeatable = {
         route.template for route in (*ROUTES, *generic.ROUTES) if issubclass(route.endpoint, RepeatableEndpoint)
     }

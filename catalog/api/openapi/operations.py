@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from lakewarden.storage.s3.signer_settings import TABLE_SIGNER
+
 _FORM = "application/x-www-form-urlencoded"
 
 CONFIG: Final = "GET /v1/config"
@@ -57,6 +59,13 @@ _PROTECTED = {409: "It is protected: `force=true` drops it anyway, if the caller
 _LOADED_TABLE = _ok("The table and its current metadata.", "LoadedTable")
 _LOADED_VIEW = _ok("The view and its current metadata.", "LoadedView")
 
+_SIGNED = _ok("The headers that make the request valid for some minutes.", "RemoteSignResult")
+_NOT_SIGNED = {
+    400: "Such a request is signed for nobody, or not for this warehouse: the message says why.",
+    403: "The caller may not do that, or the request reaches beyond the table.",
+}
+
+_SIGNER = "/" + TABLE_SIGNER
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 _TABLE = _NAMESPACE + "/tables/{table}"
 _VIEW = _NAMESPACE + "/views/{view}"
@@ -200,6 +209,44 @@ _TABLES: dict[str, Operation] = {
         parameters=("planId", "referenced-by"),
         answers=_ok("The credentials.", "Credentials"),
         refusals=_NO_TABLE,
+    ),
+    f"POST {_TABLE}/sign": Operation(
+        id="signRequest",
+        tag="tables",
+        summary="Sign a request to S3",
+        description="Signs an engine's request to S3 for a file of the table, or for several. Only warehouses on S3 "
+        "with remote signing do so: `endpoints` of the config lists the operation for them alone.",
+        body="RemoteSignRequest",
+        answers=_SIGNED,
+        refusals={**_NO_TABLE, **_NOT_SIGNED},
+    ),
+    f"POST {_SIGNER}": Operation(
+        id="signRequestOfTableId",
+        tag="tables",
+        summary="Sign a request to S3 for a table given by its id",
+        description="As `signRequest`. The configs of tables name this address (`signer.endpoint`), because it stays "
+        "the same when a table is renamed or moved, and exists for a staged creation.",
+        body="RemoteSignRequest",
+        answers=_SIGNED,
+        refusals={404: "No table that the caller can see contains the file.", **_NOT_SIGNED},
+    ),
+    "POST /v1/{prefix}/v1/aws/s3/sign": Operation(
+        id="signRequestOfWarehouse",
+        tag="tables",
+        summary="Sign a request to S3 for the table that contains the file",
+        description="As `signRequest`, for clients that only know the warehouse.",
+        body="RemoteSignRequest",
+        answers=_SIGNED,
+        refusals={404: "No table that the caller can see contains the file.", **_NOT_SIGNED},
+    ),
+    "POST /{prefix}/v1/aws/s3/sign": Operation(
+        id="signRequestBelowWarehouse",
+        tag="tables",
+        summary="Sign a request to S3 for the table that contains the file, at another address",
+        description="The same as `POST /v1/{prefix}/v1/aws/s3/sign`.",
+        body="RemoteSignRequest",
+        answers=_SIGNED,
+        refusals={404: "No table that the caller can see contains the file.", **_NOT_SIGNED},
     ),
     f"POST {_TABLE}/metrics": Operation(
         id="reportMetrics",

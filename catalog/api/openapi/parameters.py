@@ -22,6 +22,7 @@ PATH_PARAMETERS: Final = {
     "prefix": _in_path("prefix", "The `prefix` in the configuration (`GET /v1/config`): the warehouse's id."),
     "namespace": _in_path("namespace", "The namespace; its levels are separated by `%1F`."),
     "table": _in_path("table", "The table's name."),
+    "table_id": _in_path("table_id", "The table's id, its `table-uuid`."),
     "view": _in_path("view", "The view's name."),
 }
 

@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from catalog.api import multi_table_commit, wire_types
+from catalog.api import multi_table_commit, signing, wire_types
 from catalog.api.generic_tables import wire_types as generic_wire
 from catalog.iceberg import (
     partition_and_sort_updates,
@@ -92,6 +92,8 @@ NAMES: Final[dict[type, str]] = {
     wire_types.MetricsReport: "MetricsReport",
     wire_types.StorageCredential: "StorageCredential",
     wire_types.Credentials: "Credentials",
+    signing.RemoteSignRequest: "RemoteSignRequest",
+    signing.RemoteSignResult: "RemoteSignResult",
     LoadedTable: "LoadedTable",
     CommittedTable: "CommittedTable",
     LoadedView: "LoadedView",

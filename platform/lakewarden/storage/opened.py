@@ -1,26 +1,29 @@
-"""Remembers opened storages, which are dear to open: their credential is in the secret store."""
+"""Remembers opened storages, and what signs for them: both are dear to open, with a credential of the secret store."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from threading import Lock
+from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
-from lakewarden.storage.interface import Storage, StorageBusy
+from lakewarden.storage.interface import StorageBusy
+
+T = TypeVar("T")
 
 PATIENCE_S = 30.0
 
 
-class OpenedStorages:
+class OpenedStorages(Generic[T]):
     """At most `most`, of the whole process; whoever wants one that is being opened waits for that."""
 
     def __init__(self, most: int, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._lock = Lock()
-        self._opened: LRUCache[Hashable, Storage] = LRUCache(most)
-        self._opening: dict[Hashable, Future[Storage]] = {}
+        self._opened: LRUCache[Hashable, T] = LRUCache(most)
+        self._opening: dict[Hashable, Future[T]] = {}
 
-    def get(self, key: Hashable, opening: Callable[[], Storage]) -> Storage:
+    def get(self, key: Hashable, opening: Callable[[], T]) -> T:
         """Raises what `opening` raises, which is not remembered, and StorageBusy if another caller's takes too long."""
         with self._lock:
             if (found := self._opened.get(key)) is not None:
@@ -35,7 +38,7 @@ class OpenedStorages:
         except TimeoutError:
             raise StorageBusy("The warehouse's storage is still being opened") from None
 
-    def _open(self, key: Hashable, opening: Callable[[], Storage], outcome: Future[Storage]) -> Storage:
+    def _open(self, key: Hashable, opening: Callable[[], T], outcome: Future[T]) -> T:
         try:
             storage = opening()
         except BaseException as error:

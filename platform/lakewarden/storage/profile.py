@@ -10,6 +10,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.storage.credential import StorageCredential, parse_credential
 from lakewarden.storage.interface import Storage
 from lakewarden.storage.layouts import DEFAULT, Layout, StorageLayout
+from lakewarden.storage.request_signing import RequestSigner
 
 
 class StorageProfile(BaseModel, ABC):
@@ -82,6 +83,14 @@ class StorageProfile(BaseModel, ABC):
 
     @abstractmethod
     def open(self, credential: StorageCredential | None) -> Storage: ...
+
+    @property
+    def signs_requests(self) -> bool:
+        """Whether the server signs requests of engines to the storage: `signer` is only called if it does."""
+        return False
+
+    def signer(self, credential: StorageCredential | None) -> RequestSigner:
+        raise NotImplementedError
 
     def dump(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True, exclude_none=True)

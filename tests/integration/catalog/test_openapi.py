@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from catalog.api.generic_tables.urls import ROUTES as GENERIC_ROUTES
 from catalog.api.openapi import components, document, operations, schema_types
-from catalog.api.urls import CAPABILITIES
+from catalog.api.urls import CAPABILITIES, SIGNING_CAPABILITIES
 from lakewarden.http.openapi import IncompleteDocument, as_yaml
 from tests.integration.catalog.lake import Lake
 from tests.integration.catalog.openapi import CheckedClient, check
@@ -29,7 +29,7 @@ def test_the_committed_document_is_current() -> None:
 def test_every_capability_is_documented_and_nothing_else() -> None:
     documented = {f"{method} {template}" for method, template, _ in ours().operations()}
     beside = [capability for route in GENERIC_ROUTES for capability in route.capabilities]
-    assert documented == {"GET /v1/config", "POST /v1/oauth/tokens", *CAPABILITIES, *beside}
+    assert documented == {"GET /v1/config", "POST /v1/oauth/tokens", *CAPABILITIES, *SIGNING_CAPABILITIES, *beside}
 
 
 def test_operations_have_an_id_of_their_own_a_summary_and_the_errors() -> None:

@@ -65,6 +65,10 @@ _T = _N + "/tables/{table}"
 _V = _N + "/views/{view}"
 
 
+_SIGN = Case({"region": "local", "uri": "https://s3.test/b/k", "method": "GET", "headers": {}}, owner=400)
+"""Requests to a directory are not signed, which only those are told who may read in it."""
+
+
 def _rename(kind: str) -> Case:
     return Case({"source": {"namespace": ["{namespace}"], "name": f"{{{kind}}}"}, "destination": _MOVE})
 
@@ -97,6 +101,10 @@ CATALOG: dict[str, list[Case]] = {
     f"GET {_T}/credentials": [Case()],
     f"POST {_T}/metrics": [Case({"report-type": "scan-report"})],
     f"POST {_T}/unregister": [Case()],
+    f"POST {_T}/sign": [_SIGN],
+    "POST /catalog/v1/signer/{prefix}/tabular-id/{table_id}/v1/aws/s3/sign": [_SIGN],
+    "POST /catalog/v1/{prefix}/v1/aws/s3/sign": [_SIGN],
+    "POST /catalog/{prefix}/v1/aws/s3/sign": [_SIGN],
     f"POST {_N}/register": [
         Case({"name": "fresh", "metadata-location": "{metadata}"}, owner=409),
         Case(
@@ -455,8 +463,8 @@ def lakehouse() -> dict[str, list[Case]]:
     for base, place in _FACADES.items():
         for route, cases in CATALOG.items():
             method, _, path = route.partition(" ")
-            if "/openapi." in path:
-                continue  # it describes the catalog's own routes
+            if "/openapi." in path or path.endswith("/sign"):
+                continue  # they are the catalog's only: it describes its own routes, and engines sign there
             is_config = path == "/catalog/v1/config"
             rest = path.removeprefix("/catalog/v1").replace("/{prefix}", "")
             asked = [

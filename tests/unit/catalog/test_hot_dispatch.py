@@ -54,7 +54,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 @pytest.mark.parametrize("path", HOT)
 def test_labels_are_those_of_calls_through_django(seen: Seen, path: str) -> None:
-    url = path.format(prefix=ID, namespace="a", table="t", view="v") if "{" in path else path
+    url = path.format(prefix=ID, namespace="a", table="t", table_id="i", view="v") if "{" in path else path
     for method in ("GET", "HEAD"):
         call = seen.ask(url, method)
         assert call is not None

@@ -13,14 +13,14 @@ def made() -> Storage:
 
 
 def test_a_storage_is_opened_once() -> None:
-    opened = OpenedStorages(10)
+    opened = OpenedStorages[Storage](10)
     first = opened.get("a", made)
     assert opened.get("a", made) is first
     assert opened.get("b", made) is not first
 
 
 def test_the_one_that_was_not_used_for_the_longest_time_is_forgotten() -> None:
-    opened = OpenedStorages(2)
+    opened = OpenedStorages[Storage](2)
     first, second = opened.get("a", made), opened.get("b", made)
     opened.get("a", made)
     opened.get("c", made)
@@ -29,7 +29,7 @@ def test_the_one_that_was_not_used_for_the_longest_time_is_forgotten() -> None:
 
 
 def test_callers_at_the_same_time_wait_for_one_opening() -> None:
-    opened, begin, calls = OpenedStorages(10), Barrier(5), []
+    opened, begin, calls = OpenedStorages[Storage](10), Barrier(5), []
     others_wait = Event()
 
     def opening() -> Storage:
@@ -50,7 +50,7 @@ def test_callers_at_the_same_time_wait_for_one_opening() -> None:
 
 
 def test_a_failure_reaches_those_who_wait_and_is_not_remembered() -> None:
-    opened, is_opening, may_fail = OpenedStorages(10), Event(), Event()
+    opened, is_opening, may_fail = OpenedStorages[Storage](10), Event(), Event()
 
     def failing() -> Storage:
         is_opening.set()
@@ -69,7 +69,7 @@ def test_a_failure_reaches_those_who_wait_and_is_not_remembered() -> None:
 
 
 def test_nobody_waits_for_ever_for_anothers_opening() -> None:
-    opened, is_opening, go_on = OpenedStorages(10, patience_s=0.01), Event(), Event()
+    opened, is_opening, go_on = OpenedStorages[Storage](10, patience_s=0.01), Event(), Event()
 
     def slow() -> Storage:
         is_opening.set()

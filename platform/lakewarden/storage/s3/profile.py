@@ -13,7 +13,8 @@ from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.object_locations import normal_location, normal_prefix
 from lakewarden.storage.profile import StorageProfile
-from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2
+from lakewarden.storage.request_signing import RequestSigner
+from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
 
 SCHEME = "s3"
 ALTERNATIVES = ("s3a", "s3n")
@@ -141,9 +142,17 @@ class S3Profile(StorageProfile):
     def open(self, credential: StorageCredential | None) -> Storage:
         from lakewarden.storage.s3.storage import S3Storage  # noqa: PLC0415 its libraries take time to load
 
-        if not isinstance(credential, AccessKey | AwsSystemIdentity | CloudflareR2):
-            raise StorageError(f"The bucket {self.bucket} has no storage credential: set one")
-        return S3Storage(self, credential, config.current().storage)
+        return S3Storage(self, _given(credential, self.bucket), config.current().storage)
+
+    @property
+    def signs_requests(self) -> bool:
+        return self.remote_signing_enabled
+
+    def signer(self, credential: StorageCredential | None) -> RequestSigner:
+        from lakewarden.storage.s3.request_signer import S3RequestSigner  # noqa: PLC0415 its libraries take time to load
+        from lakewarden.storage.s3.server_keys import server_keys  # noqa: PLC0415
+
+        return S3RequestSigner(self, server_keys(self, _given(credential, self.bucket), config.current().storage))
 
     def _ensure_identity(self, credential: AwsSystemIdentity, settings: StorageConfig) -> None:
         if not settings.aws.system_identity:
@@ -158,6 +167,12 @@ class S3Profile(StorageProfile):
             raise BadRequest(
                 "external-id: it is needed with 'aws-system-identity' (storage.aws.system_identity_needs_external_id)"
             )
+
+
+def _given(credential: StorageCredential | None, bucket: str) -> S3Credential:
+    if not isinstance(credential, AccessKey | AwsSystemIdentity | CloudflareR2):
+        raise StorageError(f"The bucket {bucket} has no storage credential: set one")
+    return credential
 
 
 def _domain(region: str) -> str:

@@ -20,6 +20,7 @@ from botocore.session import Session
 from lakewarden.config import StorageConfig
 from lakewarden.storage.interface import StorageError, StorageUnavailable
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
+from lakewarden.storage.s3.sigv4 import SigningKeys
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential as ObstoreKeys
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 SESSION_NAME: Final = "lakewarden"
 _ROLE_LASTS_S: Final = 3600
 """What every role allows. botocore asks for new keys some minutes before the end."""
-_LOOK_AGAIN: Final = timedelta(seconds=30)
+LOOK_AGAIN: Final = timedelta(seconds=30)
 
 
 class ServerKeys:
@@ -52,13 +53,23 @@ class ServerKeys:
 
     def for_obstore(self) -> "ObstoreKeys":
         keys = self._credentials.get_frozen_credentials()
-        is_fixed = type(self._credentials) is Credentials
         return {
             "access_key_id": keys.access_key or "",
             "secret_access_key": keys.secret_key or "",
             "token": keys.token,
-            "expires_at": None if is_fixed else datetime.now(UTC) + _LOOK_AGAIN,
+            "expires_at": None if self.are_fixed else datetime.now(UTC) + LOOK_AGAIN,
         }
+
+    def for_signing(self) -> SigningKeys:
+        """Raises as `ensure_there`, and may wait for the token service."""
+        self.ensure_there()
+        keys = self._credentials.get_frozen_credentials()
+        return SigningKeys(keys.access_key or "", keys.secret_key or "", keys.token)
+
+    @property
+    def are_fixed(self) -> bool:
+        """Whether they never change."""
+        return type(self._credentials) is Credentials
 
     def client(self, service: str, *, region: str, endpoint: str | None, config: Config) -> Any:  # noqa: ANN401 made by botocore
         """A client of AWS's library that uses these keys."""

@@ -5,13 +5,13 @@ from uuid import UUID
 
 from lakewarden.storage.client_access import ClientRoutes
 
-TABLE_SIGNER = "v1/signer/{prefix}/tabular-id/{table}/v1/aws/s3/sign"
+TABLE_SIGNER = "v1/signer/{prefix}/tabular-id/{table_id}/v1/aws/s3/sign"
 """By the table's id, below the catalog's URI: a table keeps it when it is renamed or moved, or is only staged yet."""
 
 
 def signer_path(warehouse: UUID, table: UUID) -> str:
     """For `ClientRoutes.sign`; `table` is the id that callers know."""
-    return TABLE_SIGNER.format(prefix=warehouse, table=table)
+    return TABLE_SIGNER.format(prefix=warehouse, table_id=table)
 
 
 def signer_settings(routes: ClientRoutes) -> Mapping[str, str]:

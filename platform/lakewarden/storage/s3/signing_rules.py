@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote_to_bytes
 from lakewarden.errors import BadRequest, Forbidden, MethodNotAllowed
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.object_locations import problem_of
+from lakewarden.storage.request_signing import SignRequest
 from lakewarden.storage.s3.delete_bodies import deleted_keys
 from lakewarden.storage.s3.signing_headers import COPY_SOURCE, content_hash, host_header, signed_headers
 from lakewarden.storage.s3.signing_hosts import Hosts
@@ -60,15 +61,6 @@ _OF_LISTS: Final = frozenset(
 )
 
 
-class SignRequest(NamedTuple):
-    """What an engine wants to be signed (spec: RemoteSignRequest)."""
-
-    method: str
-    uri: str
-    headers: Mapping[str, Sequence[str]]
-    body: str | None = None
-
-
 class Signable(NamedTuple):
     """A request that may be signed for those who may do `level` with all that begins with one of `keys`."""
 
@@ -76,11 +68,6 @@ class Signable(NamedTuple):
     keys: Sequence[str]
     uri: str
     canonical: CanonicalRequest
-
-    def is_inside(self, folder: str) -> bool:
-        """Whether it reaches nothing outside of `folder`, a key without a slash at its end."""
-        inside = f"{folder}/"
-        return all(key.startswith(inside) for key in self.keys)
 
 
 class _Url(NamedTuple):

@@ -14,12 +14,11 @@ UNSIGNED: Final = "UNSIGNED-PAYLOAD"
 
 @dataclass(frozen=True, slots=True)
 class SigningKeys:
-    """`session_token` belongs to temporary keys, which end at `expires_at`."""
+    """`session_token` belongs to temporary keys."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
     session_token: str | None = field(default=None, repr=False)
-    expires_at: datetime | None = None
 
 
 class CanonicalRequest(NamedTuple):
