@@ -18,6 +18,7 @@ MAY_USE_THE_DATABASE = {
     "tenants/services/*": "services",
     "permissions/*": "services",
     "catalog/access.py": "looks up what it decides on, in one statement",
+    "catalog/signing_access.py": "looks up what it decides on, by a location",
     "tenants/access.py": "looks up what it decides on, in one statement",
     # rooms of the platform that own tables: each is models and services in one
     "platform/lakewarden/audit/*": "owns tables",

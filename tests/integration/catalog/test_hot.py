@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connections
 
@@ -14,47 +13,17 @@ from catalog.documents import Document, loaded
 from lakewarden import asgi
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.authz.ledger.models import Grant as GrantRow
-from lakewarden.hot import coalescer
-from lakewarden.hot.sessions import Row
 from lakewarden.hot.shared_builds import SharedBuilds
 from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import projects
 from tests.installation import Grant
+from tests.integration.catalog.counted import Counted, queries
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.servers.asgi_client import Answer
 
+__all__ = ["queries"]
+
 GZIP = {"accept-encoding": "gzip"}
-
-
-class Counted:
-    """Queries of both kinds since the last look."""
-
-    def __init__(self) -> None:
-        self.shared = 0
-        self.django = 0
-
-    def take(self) -> tuple[int, int]:
-        found = (self.shared, self.django)
-        self.shared = self.django = 0
-        return found
-
-
-@pytest.fixture
-def queries(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    counted = Counted()
-    query, execute = coalescer.Coalescer._query, psycopg.Cursor.execute
-
-    async def counting(self: coalescer.Coalescer, columns: list[list[object]]) -> list[Row]:
-        counted.shared += 1
-        return await query(self, columns)
-
-    def executing(self: psycopg.Cursor[Any], *arguments: Any, **named: Any) -> Any:
-        counted.django += 1
-        return execute(self, *arguments, **named)
-
-    monkeypatch.setattr(coalescer.Coalescer, "_query", counting)
-    monkeypatch.setattr(psycopg.Cursor, "execute", executing)
-    return counted
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ PROFILE = S3Profile.model_validate(
         "endpoint": "http://127.0.0.1:9000",
     }
 )
-RULES = SigningRules("lake", Hosts(PROFILE))
+RULES = SigningRules("lake", Hosts(PROFILE), is_aws=True)
 PIECES = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="/\\"), min_size=1, max_size=20
 ).filter(lambda piece: piece not in {".", ".."})

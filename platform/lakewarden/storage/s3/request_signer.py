@@ -18,7 +18,7 @@ class S3RequestSigner:
     def __init__(self, profile: S3Profile, keys: ServerKeys) -> None:
         self._region = profile.region
         self._base = f"s3://{profile.bucket}/"
-        self._rules = SigningRules(profile.bucket, Hosts(profile))
+        self._rules = SigningRules(profile.bucket, Hosts(profile), is_aws=profile.flavor == "aws")
         self._keys = keys
         self._current: tuple[Signer, float] | None = None
 
@@ -37,7 +37,7 @@ class S3RequestSigner:
         if current is None or time() >= current[1]:
             current = self._current = self._renewed()
         signable: Signable = reach.content
-        return SignedRequest(signable.uri, current[0].sign(signable.canonical))
+        return SignedRequest(signable.uri, {**signable.guards, **current[0].sign(signable.canonical)})
 
     def _renewed(self) -> tuple[Signer, float]:
         until = inf if self._keys.are_fixed else time() + LOOK_AGAIN.total_seconds()

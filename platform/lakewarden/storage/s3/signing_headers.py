@@ -48,6 +48,10 @@ _AMZ: Final = frozenset(
     }
 )
 _AMZ_BEGINNINGS: Final = ("x-amz-checksum-", "x-amz-meta-", "x-amz-server-side-encryption", f"{COPY_SOURCE}-")
+_EXTRACTS: Final = "x-amz-meta-snowball-auto-extract"
+_NOT_META: Final = ("x-amz-meta-snowball-", "x-amz-meta-minio-")
+"""With these, MinIO unpacks an archive to any keys in the bucket."""
+_NEVER_MATCHES: Final = "none"
 _PRIVATE_ACLS: Final = frozenset({"private", "bucket-owner-read", "bucket-owner-full-control"})
 
 
@@ -86,6 +90,15 @@ def signed_headers(headers: Mapping[str, Sequence[str]], *, is_write: bool) -> d
     return signed
 
 
+def guards(signed: Mapping[str, str]) -> dict[str, str]:
+    """Headers to be sent with a write, and signed, so that headers that are added afterwards cannot make it another.
+
+    AWS refuses a request with a header `x-amz-…` that is not signed. MinIO does not: by `x-amz-copy-source` a write of
+    one file would copy any other in the bucket. A copy needs the source to match; a plain write ignores that.
+    """
+    return {_EXTRACTS: "false"} | ({} if COPY_SOURCE in signed else {f"{COPY_SOURCE}-if-match": _NEVER_MATCHES})
+
+
 def content_hash(headers: Mapping[str, Sequence[str]]) -> str | None:
     """What the engine says about the body: its hash, or the word that there is none. Raises BadRequest for others."""
     found = [value for name, values in headers.items() if name.lower() == _HASH_HEADER for value in values]
@@ -109,5 +122,5 @@ def _ensure_harmless(name: str, values: Sequence[str]) -> None:
     if name == "x-amz-acl":
         if not _PRIVATE_ACLS.issuperset(values):
             raise Forbidden(f"x-amz-acl must be one of {', '.join(sorted(_PRIVATE_ACLS))}: others open files to others")
-    elif name not in _AMZ and not name.startswith(_AMZ_BEGINNINGS):
+    elif name.startswith(_NOT_META) or (name not in _AMZ and not name.startswith(_AMZ_BEGINNINGS)):
         raise Forbidden(f"Requests with the header {name[:80]} are not signed")

@@ -15,7 +15,7 @@ from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.object_locations import problem_of
 from lakewarden.storage.request_signing import SignRequest
 from lakewarden.storage.s3.delete_bodies import deleted_keys
-from lakewarden.storage.s3.signing_headers import COPY_SOURCE, content_hash, host_header, signed_headers
+from lakewarden.storage.s3.signing_headers import COPY_SOURCE, content_hash, guards, host_header, signed_headers
 from lakewarden.storage.s3.signing_hosts import Hosts
 from lakewarden.storage.s3.sigv4 import UNSIGNED, CanonicalRequest
 
@@ -62,12 +62,16 @@ _OF_LISTS: Final = frozenset(
 
 
 class Signable(NamedTuple):
-    """A request that may be signed for those who may do `level` with all that begins with one of `keys`."""
+    """A request that may be signed for those who may do `level` with all that begins with one of `keys`.
+
+    `guards` are among the headers that are signed, and the engine must add them.
+    """
 
     level: AccessLevel
     keys: Sequence[str]
     uri: str
     canonical: CanonicalRequest
+    guards: Mapping[str, str]
 
 
 class _Url(NamedTuple):
@@ -81,11 +85,12 @@ class _Url(NamedTuple):
 
 
 class SigningRules:
-    """The rules for one bucket; `hosts` are under which it is reached."""
+    """The rules for one bucket; `is_aws`: its store refuses headers that were added to a signed request."""
 
-    def __init__(self, bucket: str, hosts: Hosts) -> None:
+    def __init__(self, bucket: str, hosts: Hosts, *, is_aws: bool) -> None:
         self._bucket = bucket
         self._hosts = hosts
+        self._is_aws = is_aws
 
     def read(self, request: SignRequest) -> Signable:
         """What the request reaches.
@@ -115,8 +120,9 @@ class SigningRules:
             keys = [*keys, self._copied_key(headers[COPY_SOURCE])]
         query = _canonical(url.query) if url.query else ""
         payload = _payload(request, is_trusted="delete" not in names)
-        canonical = CanonicalRequest(method, url.host, url.path, query, headers, payload)
-        return Signable(level, keys, f"{url.origin}{url.path}{f'?{query}' if query else ''}", canonical)
+        guarded = guards(headers) if method == "PUT" and not self._is_aws else {}
+        canonical = CanonicalRequest(method, url.host, url.path, query, headers | guarded, payload)
+        return Signable(level, keys, f"{url.origin}{url.path}{f'?{query}' if query else ''}", canonical, guarded)
 
     def _url(self, request: SignRequest) -> _Url:
         uri = request.uri

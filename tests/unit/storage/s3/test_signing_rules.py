@@ -23,7 +23,7 @@ def rules(**fields: Any) -> SigningRules:
         del profile["endpoint"]
     elif "endpoint" not in fields:
         profile["endpoint"] = "https://s3.example.org:9000"
-    return SigningRules("lake", Hosts(S3Profile.model_validate(profile)))
+    return SigningRules("lake", Hosts(S3Profile.model_validate(profile)), is_aws=profile.get("flavor") != "s3-compat")
 
 
 RULES = rules()
@@ -350,6 +350,8 @@ def test_a_copy_reads_its_source() -> None:
         ("x-amz-security-token", "x"),
         ("x-amz-rename-source", "wh/x/f"),
         ("x-amz-mfa", "1"),
+        ("x-amz-meta-snowball-auto-extract", "true"),
+        ("X-Amz-Meta-Minio-Snowball-Prefix", "wh/x"),
     ],
 )
 def test_headers_that_reach_further_are_refused(name: str, value: str) -> None:
@@ -398,3 +400,17 @@ def test_what_is_written_is_signed_and_what_changes_from_try_to_try_is_not() -> 
     assert found.canonical.payload == "UNSIGNED-PAYLOAD"
     digest = "0" * 64
     assert read("PUT", f"{AT}/wh/t/f", {"X-Amz-Content-Sha256": digest}).canonical.payload == digest
+
+
+def test_a_write_to_a_store_that_takes_further_headers_cannot_become_a_copy() -> None:
+    """AWS refuses headers that are added to a signed request."""
+    compatible = rules(flavor="s3-compat")
+    copied, extracted = "x-amz-copy-source-if-match", "x-amz-meta-snowball-auto-extract"
+    plain = read("PUT", f"{AT}/wh/t/f", by=compatible)
+    assert plain.guards.keys() == {copied, extracted}
+    assert plain.guards.items() <= plain.canonical.headers.items()
+    assert read("PUT", f"{AT}/wh/t/f?partNumber=1&uploadId=x", by=compatible).guards == plain.guards
+    copy = read("PUT", f"{AT}/wh/t/f", {"x-amz-copy-source": "lake/wh/t/g"}, by=compatible)
+    assert copy.guards.keys() == {extracted}
+    assert read("GET", f"{AT}/wh/t/f", by=compatible).guards == {}
+    assert read("PUT", f"{AT}/wh/t/f").guards == {}
