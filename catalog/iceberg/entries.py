@@ -2,15 +2,29 @@
 and each must cost the same however large the array is.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Raw
 
+from catalog.iceberg import wire
+
 T = TypeVar("T")
+
+
+def extended(stored: Raw, added: Sequence[object]) -> Raw:
+    """The JSON array `stored` with more entries at its end; the stored ones are copied together, as they are."""
+    if not added:
+        return stored
+    old, new = memoryview(stored), memoryview(wire.compact(added))
+    return Raw(new if _EMPTY.fullmatch(old) else b"".join((old[:-1], b",", new[1:])))
+
+
+_EMPTY: Final = re.compile(rb"\[[ \t\r\n]*\]")
 
 
 class KeyedEntries:

@@ -3,26 +3,17 @@
 from itertools import pairwise
 from typing import Final
 
-import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import partition_specs, sort_orders, wire
 from catalog.iceberg.properties import whole_number
 from catalog.iceberg.table_draft import NO_SNAPSHOT, ORDERS, ROW_LINEAGE_SINCE, SCHEMAS, SPECS, TableDraft
-from catalog.iceberg.wire import Members, Wire
+from catalog.iceberg.wire import Members
 from lakewarden.errors import InvalidArgument, ValidationFailed
 
 PREVIOUS_VERSIONS_MAX: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_VERSIONS_DEFAULT: Final = 100
 _CLOCK_SKEW_MS: Final = 60_000
-
-
-class LogEntry(Wire):
-    timestamp_ms: int
-    snapshot_id: int
-
-
-_ENTRY = msgspec.json.Decoder(LogEntry)
 
 
 def build(draft: TableDraft, *, base_location: str | None) -> Members:
@@ -83,25 +74,22 @@ def _correct_snapshot_log(draft: TableDraft) -> None:
     has_removed = opened and draft.snapshots.has_removed
     if not passing and not has_removed:
         return
-    kept: list[Raw] = []
-    for raw in draft.entries("snapshot-log"):
-        snapshot_id = _ENTRY.decode(raw).snapshot_id
-        if snapshot_id not in draft.snapshots.heads:
+    entries, kept = draft.snapshot_log.entries(), list[int]()
+    for position, entry in enumerate(entries):
+        if entry.snapshot_id not in draft.snapshots.heads:
             if has_removed:
                 kept.clear()
-        elif snapshot_id not in passing:
-            kept.append(raw)
-    draft.entries("snapshot-log")[:] = kept
-    if current is not None and kept and _ENTRY.decode(kept[-1]).snapshot_id != current:
+        elif entry.snapshot_id not in passing:
+            kept.append(position)
+    draft.snapshot_log.keep(kept)
+    if current is not None and kept and entries[kept[-1]].snapshot_id != current:
         raise ValidationFailed("Cannot set invalid snapshot log: latest entry is not the current snapshot")
 
 
 def _check_time(draft: TableDraft) -> None:
     # a log that no update has opened is unchanged, and was checked when it was written
-    if not draft.is_opened("snapshot-log"):
-        return
-    times = [_ENTRY.decode(raw).timestamp_ms for raw in draft.entries("snapshot-log")]
-    check_log_times(times, draft.updated_ms)
+    if "snapshot_log" in draft.__dict__:
+        check_log_times([each.timestamp_ms for each in draft.snapshot_log.entries()], draft.updated_ms)
 
 
 def check_log_times(times: list[int], updated_ms: int) -> None:

@@ -6,6 +6,7 @@ from msgspec import Raw
 
 from catalog.iceberg import wire
 from catalog.iceberg.refs import SnapshotRef
+from catalog.iceberg.snapshot_log import LogEntry
 from catalog.iceberg.snapshots import SnapshotHead
 from catalog.iceberg.table_draft import MAIN, TableDraft
 from catalog.iceberg.wire import Int32, Int64, Wire
@@ -71,9 +72,7 @@ def _make_current(draft: TableDraft, head: SnapshotHead) -> None:
     # a rollback happens now; a new snapshot became current when its writer made it
     at = head.timestamp_ms if added_now else draft.updated_ms
     draft.current_snapshot_id = head.snapshot_id
-    draft.entries("snapshot-log").append(
-        wire.dump({"timestamp-ms": at, "snapshot-id": head.snapshot_id}),
-    )
+    draft.snapshot_log.append(LogEntry(at, head.snapshot_id))
     if added_now:
         draft.became_main.add(head.snapshot_id)
 

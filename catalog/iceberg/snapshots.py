@@ -1,9 +1,12 @@
 """The snapshots of a table: adds and removes snapshots without parsing all of them."""
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Raw
 
 from catalog.iceberg import wire
+from catalog.iceberg.entries import extended
 from catalog.iceberg.wire import Wire
 
 
@@ -20,14 +23,14 @@ _LIST = msgspec.json.Decoder(list[Raw])
 
 
 class Snapshots:
-    """The member `snapshots` of the metadata while a commit changes it."""
+    """The member `snapshots` of the metadata while a commit changes it; `heads` are its snapshots, if known."""
 
-    def __init__(self, stored: Raw | None) -> None:
-        self._stored = bytes(stored) if stored is not None else b"[]"
+    def __init__(self, stored: Raw | None, heads: Mapping[int, SnapshotHead] | None = None) -> None:
+        self._stored = Raw(b"[]") if stored is None else stored
         self._added: list[Raw] = []
         self._split: dict[int, Raw] | None = None
         """All snapshots, once one of them was removed: until then the stored ones are copied together."""
-        self.heads = {each.snapshot_id: each for each in _HEADS.decode(self._stored)}
+        self.heads = {each.snapshot_id: each for each in _HEADS.decode(self._stored)} if heads is None else dict(heads)
         self.added_ids: set[int] = set()
 
     @property
@@ -62,9 +65,4 @@ class Snapshots:
         """The JSON of the member; stored snapshots are copied unchanged."""
         if self._split is not None:
             return wire.dump(list(self._split.values()))
-        if not self._added:
-            return Raw(self._stored)
-        added = wire.compact(self._added)
-        if self._stored.lstrip(b"[ \t\r\n") == b"]":
-            return Raw(added)
-        return Raw(self._stored[: self._stored.rindex(b"]")] + b"," + added[1:])
+        return extended(self._stored, self._added)

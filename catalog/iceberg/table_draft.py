@@ -3,7 +3,7 @@
 `updates.py` applies the updates of a commit to a draft, `metadata_builder.py` builds the new metadata from it.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from typing import Final, TypeVar
 
@@ -16,7 +16,8 @@ from catalog.iceberg.partition_specs import FieldIds, PartitionSpec
 from catalog.iceberg.partition_specs import read as read_spec
 from catalog.iceberg.refs import Refs
 from catalog.iceberg.schemas import Schema
-from catalog.iceberg.snapshots import Snapshots
+from catalog.iceberg.snapshot_log import SnapshotLog
+from catalog.iceberg.snapshots import SnapshotHead, Snapshots
 from catalog.iceberg.sort_orders import SortOrder
 from catalog.iceberg.sort_orders import read as read_order
 from catalog.iceberg.wire import Members
@@ -53,8 +54,17 @@ def or_last_added(identifier: int, last_added: int | None, what: str) -> int:
 class TableDraft:
     """The state of a table during one commit. `changed`: an update had an effect."""
 
-    def __init__(self, members: Members, *, now_ms: int, is_new: bool = False) -> None:
+    def __init__(
+        self,
+        members: Members,
+        *,
+        now_ms: int,
+        is_new: bool = False,
+        heads: Mapping[int, SnapshotHead] | None = None,
+    ) -> None:
+        """`heads`: the snapshots in the members, if they are known."""
         self.members = dict(members)
+        self._heads = heads
         # clocks of replicas may differ, but `last-updated-ms` must not decrease
         self.updated_ms = max(now_ms, self.long("last-updated-ms"))
         self.is_new = is_new
@@ -112,10 +122,6 @@ class TableDraft:
         raw = self.members.get(name)
         return [] if raw is None else _LIST.decode(raw)
 
-    def is_opened(self, name: str) -> bool:
-        """Whether `entries` was called for this member."""
-        return name in self._lists
-
     @cached_property
     def properties(self) -> dict[str, str]:
         raw = self.members.get("properties")
@@ -127,7 +133,16 @@ class TableDraft:
 
     @cached_property
     def snapshots(self) -> Snapshots:
-        return Snapshots(self.members.get("snapshots"))
+        return Snapshots(self.members.get("snapshots"), self._heads)
+
+    @property
+    def snapshot_heads(self) -> Mapping[int, SnapshotHead] | None:
+        """The snapshots, if they are known; not to be changed."""
+        return self.snapshots.heads if "snapshots" in self.__dict__ else self._heads
+
+    @cached_property
+    def snapshot_log(self) -> SnapshotLog:
+        return SnapshotLog(self.members.get("snapshot-log"))
 
     @cached_property
     def schemas(self) -> NumberedEntries[Schema]:
@@ -182,9 +197,9 @@ class TableDraft:
                 self.put(name, found)
         if "properties" in self.__dict__:
             self.put("properties", self.properties)
-        for name in ("refs", "snapshots"):
+        for name, member in (("refs", "refs"), ("snapshots", "snapshots"), ("snapshot_log", "snapshot-log")):
             if name in self.__dict__:
-                self.members[name] = self.__dict__[name].encode()
+                self.members[member] = self.__dict__[name].encode()
 
 
 def stored_schemas(raws: list[Raw]) -> NumberedEntries[Schema]:

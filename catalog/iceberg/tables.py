@@ -3,20 +3,25 @@
 For tables, the catalog's services call only this module of the engine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
+from msgspec import Raw
 
 from catalog.iceberg import table_creation, table_metadata_reader
 from catalog.iceberg.metadata_builder import build
 from catalog.iceberg.properties import is_true
 from catalog.iceberg.requirements import check_table, is_create
-from catalog.iceberg.snapshots import Snapshots
+from catalog.iceberg.snapshots import SnapshotHead, Snapshots
 from catalog.iceberg.table_draft import TableDraft, current_snapshot_id
 from catalog.iceberg.updates import apply_all, first_format_version
 from catalog.iceberg.wire import Json, Members, compact
 
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
+
+_PER_MEMBER: Final = 200
+_PER_HEAD: Final = 300
 
 _MEMBERS = msgspec.json.Decoder(Members)
 _TEXT = msgspec.json.Decoder(str)
@@ -39,10 +44,12 @@ _REFS = msgspec.json.Decoder(dict[str, _Ref])
 class TableMetadata:
     """One immutable version of a table's metadata (spec "Table Metadata"); members are decoded when they are used."""
 
-    __slots__ = ("_members",)
+    __slots__ = ("_heads", "_members")
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Members, *, heads: Mapping[int, SnapshotHead] | None = None) -> None:
+        """`heads`: its snapshots, if they are known."""
         self._members = members
+        self._heads = heads
 
     @classmethod
     def decode(cls, raw: bytes) -> "TableMetadata":
@@ -60,6 +67,22 @@ class TableMetadata:
     def encode(self) -> bytes:
         """The metadata as JSON; members that no commit changed are exactly as they were written."""
         return compact(self._members)
+
+    def sealed(self) -> "tuple[bytes, TableMetadata]":
+        """As `encode`, with the metadata as it is in that JSON: without the older documents that its members are in."""
+        encoded = compact(self._members)
+        whole, members, at = memoryview(encoded), {}, 1
+        for name, raw in self._members.items():
+            start = at + len(compact(name)) + 1
+            at = start + memoryview(raw).nbytes
+            members[name] = Raw(whole[start:at])
+            at += 1
+        return encoded, TableMetadata(members, heads=self._heads)
+
+    @property
+    def weight(self) -> int:
+        """Bytes of memory that it takes besides its JSON, roughly."""
+        return _PER_MEMBER * len(self._members) + _PER_HEAD * len(self._heads or ())
 
     @property
     def uuid(self) -> str:
@@ -106,7 +129,7 @@ class TableMetadata:
 
     def open(self, *, now_ms: int) -> TableDraft:
         """A draft for changing this metadata."""
-        return TableDraft(self._members, now_ms=now_ms)
+        return TableDraft(self._members, now_ms=now_ms, heads=self._heads)
 
 
 def create(
@@ -163,7 +186,7 @@ def commit(
     # the caller recognizes the same object, and writes no metadata file
     if base is not None and not draft.changed:
         return base
-    return TableMetadata(build(draft, base_location=base_location))
+    return TableMetadata(build(draft, base_location=base_location), heads=draft.snapshot_heads)
 
 
 def removed_metadata_files(base: TableMetadata, new: TableMetadata) -> list[str]:

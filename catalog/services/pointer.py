@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from catalog.documents import Document, inflated, metadata_of, pack, prefix_length, unpacked
+from catalog.iceberg.tables import TableMetadata
 from catalog.models import Tabular, occupied_locations
 from catalog.services import limits, locations, metadata_files
 from catalog.services.client_access import suffix_for_all
@@ -29,12 +30,13 @@ OPTIMISTIC_ATTEMPTS = 3
 class Stored:
     """A table or view with its stored answer: `document` was packed with `tabular.metadata_location`.
 
-    `unpacked` is the metadata's JSON if it is known already.
+    `unpacked` is the metadata's JSON if it is known already, `opened` a table's metadata, opened in that JSON.
     """
 
     tabular: Tabular
     document: Document
     unpacked: bytes | None = None
+    opened: TableMetadata | None = None
 
     @property
     def metadata_length(self) -> int:
@@ -54,7 +56,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NewMetadata:
-    """Metadata that is to become the state, written to `file`; `obsolete` files are removed after that."""
+    """Metadata that is to become the state, written to `file`; `obsolete` files are removed after that.
+
+    `opened` is a table's, opened in `encoded`.
+    """
 
     uuid: str
     location: str
@@ -62,6 +67,7 @@ class NewMetadata:
     properties: dict[str, str]
     obsolete: tuple[str, ...] = ()
     file: str = ""
+    opened: TableMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True)

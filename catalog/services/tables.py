@@ -192,7 +192,7 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
     commit_limits.check_commit(request.requirements, request.updates)
 
     def compute(base: Stored) -> NewMetadata | None:
-        before = engine.TableMetadata.decode(base.metadata)
+        before = base.opened or engine.TableMetadata.decode(base.metadata)
         after = engine.commit(
             before,
             request.requirements,
@@ -252,9 +252,9 @@ def referenced_only(stored: Stored) -> bytes:
 
 
 def new_metadata(metadata: engine.TableMetadata, *, obsolete: Sequence[str] = ()) -> NewMetadata:
-    return NewMetadata(
-        metadata.uuid, metadata.location.rstrip("/"), metadata.encode(), dict(metadata.properties), tuple(obsolete)
-    )
+    encoded, opened = metadata.sealed()
+    location = metadata.location.rstrip("/")
+    return NewMetadata(metadata.uuid, location, encoded, metadata.properties, tuple(obsolete), opened=opened)
 
 
 def is_creation(requirements: Sequence[msgspec.Raw]) -> bool:

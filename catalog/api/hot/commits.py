@@ -3,9 +3,8 @@
 from typing import Final
 
 from catalog import hot_access
-from catalog.api.hot.answers import stored
 from catalog.api.hot.call import asked
-from catalog.api.hot.write import HotWrite, WriteCall, decoded
+from catalog.api.hot.write import HotWrite, WriteCall, answered, decoded
 from catalog.api.rendering import COMMIT_SUFFIX
 from catalog.services import tables
 from catalog.services.commit_writer.writer import commit
@@ -22,7 +21,7 @@ async def _commit(call: WriteCall) -> Answer | None:
     if granted is None:
         return None
     done = await commit(tables.prepared(granted, body))
-    return None if done is None else stored(call.request, done, suffix=COMMIT_SUFFIX, identifier=call.identifier)
+    return None if done is None else await answered(call, done, suffix=COMMIT_SUFFIX)
 
 
 COMMIT: Final = HotWrite(_commit)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from catalog import hot_access
-from catalog.api.hot.answers import compressed, stored
+from catalog.api.hot.answers import compressed
 from catalog.api.hot.call import asked
-from catalog.api.hot.write import HotWrite, WriteCall, decoded
+from catalog.api.hot.write import HotWrite, WriteCall, answered, decoded
 from catalog.api.wire_types import CreateNamespace, namespace_body
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
@@ -29,7 +29,7 @@ async def _create_table(call: WriteCall) -> Answer | None:
     if granted is None or granted.target.warehouse.profile.CLIENTS_NEED_CONFIG:
         return None  # the response for such clients may need a request to the storage, which would block the event loop
     done = await create_table(granted, body, call.request.body)
-    return None if done is None else stored(call.request, done, suffix=NO_CONFIG, identifier=call.identifier)
+    return None if done is None else await answered(call, done, suffix=NO_CONFIG)
 
 
 async def _create_namespace(call: WriteCall) -> Answer | None:

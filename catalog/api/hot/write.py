@@ -4,13 +4,16 @@ What `perform` leaves alone, and what Django knows better how to refuse, is done
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.utils.encoding import escape_uri_path
 
-from catalog.api.hot.answers import Header, failed
+from catalog.api.hot.answers import Header, accepted, failed, stored
 from catalog.api.hot.call import Handler, KnownCaller
+from catalog.services.pointer import Stored
 from lakewarden import config
 from lakewarden.context import RequestContext
 from lakewarden.errors import BadRequest, CommitStateUnknown, Forbidden, LakewardenError, Unavailable
@@ -22,11 +25,14 @@ from lakewarden.http.call_recording import note_call
 from lakewarden.http.json_bodies import decode
 from lakewarden.http.repeatable import with_key
 from lakewarden.http.request import clean_request_id, context_of
+from lakewarden.http.responses import accepts_gzip
 from lakewarden.idempotency.outcomes import RepeatedRequest
+from lakewarden.memory import off_loop
 
 T = TypeVar("T")
 
 _LARGEST: Final = 16 * 1024  # bytes of a body: to open more takes milliseconds, in which nobody else is answered
+_LARGE: Final = 512 * 1024  # bytes that an answer which is not stored as it is sent moves: more is a thread's work
 
 _settings = config.current().server
 IN_PROGRESS: Final = Shares(_settings.threads + _settings.queue, percent=_settings.caller_share_percent)
@@ -84,6 +90,17 @@ def decoded(call: WriteCall, shape: type[T], *, may_be_large: bool = False) -> T
         return decode(call.request.body, shape, may_be_large=may_be_large)
     except LakewardenError:
         return None
+
+
+async def answered(call: WriteCall, done: Stored, *, suffix: bytes) -> Answer:
+    """The answer to a change that led to `done`."""
+    size = 2 * done.document.length
+    render = partial(stored, call.request, done, suffix=suffix, identifier=call.identifier)
+    if size > _LARGE and not accepts_gzip(accepted(call.request)):
+        # without room the event loop has to do it: the change was made, and its answer must not be an error
+        with suppress(Unavailable):
+            return await off_loop(render, size=size, caller=call.context.caller.id)
+    return render()
 
 
 def _context(request: HotRequest, caller: KnownCaller) -> RequestContext | None:

@@ -11,12 +11,15 @@ from cachetools import LRUCache
 from catalog.documents import Document
 from catalog.models import Tabular
 from catalog.models.tabular import TABULAR
-from catalog.services.commit_writer.chains import LARGEST
 from catalog.services.document_cache import DOCUMENT_CACHE
 from catalog.services.pointer import Stored
+from lakewarden import board, config
 from lakewarden.hot.coalescer import Coalescer, NotAnswered
 from lakewarden.hot.sessions import Row
 from tenants.models.warehouse import ACTIVE_IN_EPOCH
+
+_settings: Final = config.current().catalog
+_LARGEST: Final = _settings.shared_commit_bytes
 
 
 async def newest(known: Tabular) -> Stored | None:
@@ -30,7 +33,7 @@ async def newest(known: Tabular) -> Stored | None:
         return replace(last, tabular=known if last.tabular.version == known.version else _in(known, last.tabular))
     kept = DOCUMENT_CACHE.find(known.id, known.version)
     if kept is not None:
-        return Stored(known, kept.document) if kept.document.length <= LARGEST else None
+        return Stored(known, kept.document) if kept.document.length <= _LARGEST else None
     try:
         row = await _BASES.find((known.id,))
     except NotAnswered:
@@ -40,7 +43,10 @@ async def newest(known: Tabular) -> Stored | None:
 
 def remember(stored: Stored) -> None:
     """Keep a state that was committed, for the next commit to the table."""
-    _COMMITTED[stored.tabular.id] = stored
+    if _weight(stored) <= _COMMITTED.maxsize / 4:
+        _COMMITTED[stored.tabular.id] = stored
+    else:
+        _COMMITTED.pop(stored.tabular.id, None)
 
 
 def forget(known: Tabular) -> None:
@@ -84,12 +90,18 @@ def _place(tabular: Tabular) -> tuple[UUID, str]:
     return tabular.namespace_id, tabular.name_key
 
 
+def _weight(stored: Stored) -> int:
+    """Bytes of memory that a state takes, roughly."""
+    opened = 0 if stored.opened is None else stored.opened.weight
+    return len(stored.document.content) + len(stored.unpacked or b"") + opened
+
+
 _COMMITTED: Final[LRUCache[UUID, Stored]] = LRUCache(
-    8 * 1024 * 1024, getsizeof=lambda stored: len(stored.document.content) + len(stored.unpacked or b"")
+    _settings.kept_states_bytes // board.current().processes, getsizeof=_weight
 )
 _LOCK: Final = b"select 1 from tabular where id = %s for no key update"
 _STATEMENT: Final = f"""
-    select k.i, {TABULAR.columns}, case when d.length <= {LARGEST} then d.content end, d.crc, d.length
+    select k.i, {TABULAR.columns}, case when d.length <= {_LARGEST} then d.content end, d.crc, d.length
     from unnest(%s::uuid[]) with ordinality as k(id, i)
     join tabular t on t.id = k.id and t.deleted_at is null join tabular_document d on d.tabular_id = t.id
 """  # noqa: S608 names of our own columns

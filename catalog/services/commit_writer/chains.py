@@ -3,18 +3,23 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from typing import Final
 
 from catalog.documents import pack
 from catalog.services import limits, metadata_files
 from catalog.services.commit_writer import file_threads
 from catalog.services.pointer import Commit, NewMetadata, Stored, moved
-from lakewarden.errors import CommitStateUnknown
+from lakewarden import config
+from lakewarden.errors import CommitStateUnknown, Unavailable
+from lakewarden.hot.fair_threads import FairThreads
 from lakewarden.hot.pace import PACE
 from lakewarden.memory import UNCOUNTED, working
 
-LARGEST = 256 * 1024
+ON_LOOP: Final = 256 * 1024
 """Bytes of a document, not packed: a larger one would block the event loop for too long."""
+_THREADS: Final = 2
+"""For larger documents. They never wait, not even for the database: a locked row waits for what they compute."""
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +131,15 @@ async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
         if each.outcome.done() or not _hold(each, limits.WHILE_WORKED_ON * tip.document.length):
             each.tell(None)
             continue
-        step = await PACE.run(each.caller, partial(_step, tip, each))
+        work = partial(_step, tip, each)
+        if tip.document.length <= ON_LOOP:
+            step = await PACE.run(each.caller, work)
+        else:
+            try:
+                step = await _threads().run(each.caller, work)
+            except Unavailable as error:
+                each.tell(error)
+                continue
         if step is None:
             each.tell(None)
             continue
@@ -142,7 +155,7 @@ def _step(tip: Stored, asked: Asked) -> Step | None:
         new = asked.commit.compute(tip)
         if new is None:
             return Step(asked, tip)
-        if new.location != tip.tabular.location or len(new.encoded) > LARGEST:
+        if new.location != tip.tabular.location:
             return None
         limits.check(new, tip)
         file, content = metadata_files.prepare(
@@ -155,7 +168,20 @@ def _step(tip: Stored, asked: Asked) -> Step | None:
     except Exception as error:  # noqa: BLE001 it is one commit's alone, whatever it was
         return Step(asked, error)
     new = replace(new, file=file)
-    return Step(asked, Stored(moved(tip.tabular, new), pack(file, new.encoded), new.encoded), new, content)
+    state = Stored(moved(tip.tabular, new), pack(file, new.encoded), new.encoded, new.opened)
+    return Step(asked, state, new, content)
+
+
+@cache
+def _threads() -> FairThreads:
+    settings = config.current().server
+    return FairThreads(
+        "commits",
+        threads=_THREADS,
+        queue=settings.queue,
+        percent=settings.caller_share_percent,
+        patience_s=settings.queue_timeout_s,
+    )
 
 
 def _hold(asked: Asked, size: int) -> bool:

@@ -112,6 +112,19 @@ class CatalogConfig(Section):
         description="Memory, in bytes, for pages of lists that are kept as they were sent last: a list whose names are "
         "unchanged is not built again. One caller's pages take at most `server.caller_share_percent` of it.",
     )
+    shared_commit_bytes: int = Field(
+        8 * 1024 * 1024,
+        ge=0,
+        le=256 * 1024 * 1024,
+        description="Bytes of a table's metadata up to which commits to it that arrive together share their work. "
+        "Commits to larger tables are carried out one by one, each in one of `server.threads`.",
+    )
+    kept_states_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=0,
+        description="Memory, in bytes, for the last states of tables that this server has committed: the next commit "
+        "to the same table starts from there, and need not read or open its metadata. Processes share it.",
+    )
     max_list_entries: int = Field(
         100_000,
         ge=1000,

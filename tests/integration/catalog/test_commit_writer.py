@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import current_thread
 from typing import Any
 
 import pytest
+from cachetools import LRUCache
 
 from catalog.models import Tabular, TabularDocument
-from catalog.services.commit_writer import chains, swaps
+from catalog.services.commit_writer import bases, chains, swaps
 from catalog.services.pointer import Stored
 from lakewarden import config
 from lakewarden.errors import BadRequest, CommitFailed, InvalidArgument
@@ -115,9 +117,44 @@ def test_what_the_writer_does_not_handle_changes_nothing(
     moving = committing.to("orders", {"action": "set-location", "location": f"{location}2"})
     long = committing.to("orders", set_properties(a="x" * 40_000))
     assert together(moving, long) == [None, None]
-    monkeypatch.setattr(chains, "LARGEST", 100)
+    monkeypatch.setattr(bases, "_LARGEST", 100)
     assert together(committing.to("orders", set_properties(a="b"))) == [None]
     assert metadata_files(base) == before
+
+
+def test_large_documents_are_computed_in_threads(
+    lake: Lake, committing: Committing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And each on the result of the one before, of which nothing has to be read or opened again."""
+    names: set[str] = set()
+    step = chains._step
+
+    def noting(tip: Stored, asked: chains.Asked) -> chains.Step | None:
+        names.add(current_thread().name.rpartition("_")[0])
+        return step(tip, asked)
+
+    monkeypatch.setattr(chains, "ON_LOOP", 0)
+    monkeypatch.setattr(chains, "_step", noting)
+    first = together(*[committing.to("orders", set_properties(**{f"k{n}": "x"})) for n in range(3)])
+    wrong = committing.to("orders", {"action": "set-properties"})
+    second = together(committing.to("orders", set_properties(k3="x")), wrong)
+    assert kinds([*first, *second]) == [*[Stored] * 4, BadRequest]
+    assert own_properties(lake, "orders") == {f"k{n}" for n in range(4)}
+    assert names == {"commits"}
+
+
+def test_a_state_is_kept_if_there_is_room_for_it(committing: Committing, monkeypatch: pytest.MonkeyPatch) -> None:
+    (done,) = together(committing.to("orders", set_properties(a="b")))
+    assert isinstance(done, Stored)
+    assert done.opened is not None
+    assert bases._COMMITTED[done.tabular.id] is done
+    weight = len(done.document.content) + len(done.metadata) + done.opened.weight
+    monkeypatch.setattr(bases, "_COMMITTED", LRUCache(4 * weight - 4, getsizeof=bases._weight))
+    bases.remember(done)
+    assert not bases._COMMITTED
+    monkeypatch.setattr(bases, "_COMMITTED", LRUCache(4 * weight, getsizeof=bases._weight))
+    bases.remember(done)
+    assert bases._COMMITTED.currsize == weight
 
 
 def test_a_right_that_was_changed_is_checked_again(lake: Lake, committing: Committing, warehouse: Warehouse) -> None:

@@ -12,7 +12,9 @@ import pytest
 import zstandard
 from django.db import models
 
+from catalog.api.hot import write
 from catalog.models import Namespace
+from catalog.services.commit_writer import chains
 from lakewarden import asgi
 from lakewarden.audit.decision_buffer import DECISIONS
 from lakewarden.audit.models import AuditEntry
@@ -240,6 +242,16 @@ def start_anew(lake: Lake) -> None:
 
 
 def test_hot_commits_are_those_of_django(lake: Lake, answered: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    hot = both_ways(lake, arranged_table, answered, monkeypatch)
+    assert [number for number, was_hot in enumerate(hot) if was_hot] == [*range(10), 11, 26]
+
+
+def test_hot_commits_to_large_tables_are_those_of_django(
+    lake: Lake, answered: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their metadata is computed, and written into the answer where it is not sent as it is stored, by threads."""
+    monkeypatch.setattr(chains, "ON_LOOP", 0)
+    monkeypatch.setattr(write, "_LARGE", 0)
     hot = both_ways(lake, arranged_table, answered, monkeypatch)
     assert [number for number, was_hot in enumerate(hot) if was_hot] == [*range(10), 11, 26]
 
