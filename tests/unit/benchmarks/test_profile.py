@@ -1,11 +1,15 @@
 """A sample of a stack counts for the innermost layer that it is in, and costs its share of the measured CPU."""
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from benchmarks.layers.rules import LAYERS, OTHER, Shares, layer_of, shares
-from benchmarks.layers.table import Profile, as_markdown
+from benchmarks.failures import BenchmarkError
+from benchmarks.profile.records import Record
+from benchmarks.profile.rules import LAYERS, OTHER, Shares, layer_of, shares
+from benchmarks.profile.table import Profile, as_markdown
 
 DJANGO = "get_response (/x/site-packages/django/core/handlers/base.py:140)"
 SERVICE = "commit (/x/catalog/services/pointer.py:82)"
@@ -53,3 +57,24 @@ def test_the_table_has_a_column_for_each_profile_and_names_files_without_the_mac
 
 def test_nothing_sampled_is_no_division_by_nothing() -> None:
     assert Shares(Counter(), Counter()).share("SQL") == 0.0
+
+
+def test_a_kept_profile_is_compared_with_a_later_one(tmp_path: Path) -> None:
+    found = shares([f"{DJANGO};{SERVICE} 3", f"{DJANGO} 1"])
+    old = Record("a busy machine", [Profile("commit-apart", "subject", 250.0, 4000.0, found)])
+    new = Record("a quiet one", [replace(old.profiles[0], cpu_us=1000.0), replace(old.profiles[0], scenario="config")])
+    for name, record in (("old", old), ("new", new)):
+        record.write(tmp_path / name)
+        assert Record.read(tmp_path / name) == record
+    text = old.compared_with(new)
+    assert "| µs of server CPU per request | commit-apart, old | commit-apart, new |" in text
+    assert "| services | 3,000 | 750 |" in text
+    assert "config" not in text
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"headline": ""}', '{"headline": "", "profiles": [{}]}'])
+def test_another_file_is_not_taken_for_a_profile(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "file"
+    file.write_text(content)
+    with pytest.raises(BenchmarkError, match="not a kept profile"):
+        Record.read(file)

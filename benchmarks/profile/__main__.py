@@ -1,4 +1,4 @@
-"""`python -m benchmarks.layers`: where the CPU of a load, a commit and a creation goes, layer by layer; see --help."""
+"""`python -m benchmarks.profile`: where the CPU of a request goes, layer by layer, before and after; see --help."""
 
 import argparse
 import statistics
@@ -8,10 +8,11 @@ from pathlib import Path
 
 from benchmarks import report
 from benchmarks.failures import BenchmarkError
-from benchmarks.layers.sampling import Sampling
-from benchmarks.layers.table import Profile, as_markdown
 from benchmarks.load.closed_loop import Plan, drive
 from benchmarks.machine.parts import SERVER
+from benchmarks.profile.records import Record
+from benchmarks.profile.sampling import Sampling
+from benchmarks.profile.table import Profile, as_markdown
 from benchmarks.results import SUBJECT
 from benchmarks.runner import Side
 from benchmarks.scenarios.catalogue import chosen
@@ -20,12 +21,16 @@ from benchmarks.stack import DevelopmentServer
 from benchmarks.target import Target
 from standalone.signals import interrupting
 
-_SCENARIOS = "load-small,commit-apart,commit-contended,create-table"
+_SCENARIOS = "load-small,commit-apart,commit-contended,commit-snapshots,create-table"
 
 
 def main() -> int:
     options = _parser().parse_args()
     try:
+        if options.compare is not None:
+            before, after = (Record.read(file) for file in options.compare)
+            print(before.compared_with(after))
+            return 0
         with interrupting(), ExitStack() as cleaning:
             profiles = _measured(options, _sides(options, cleaning))
     except BenchmarkError as error:
@@ -33,16 +38,16 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    text = f"{_headline(options)}\n\n{as_markdown(profiles)}"
-    print(text)
+    record = Record(_headline(options), profiles)
+    print(f"{record.headline}\n\n{as_markdown(record.profiles)}")
     if options.out is not None:
-        options.out.write_text(f"{text}\n", encoding="utf-8")
+        record.write(options.out)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.layers",
+        prog="python -m benchmarks.profile",
         description=(
             "Shows where the CPU of a request goes. Starts `lakewarden dev` on a temporary directory and drives it as "
             "`python -m benchmarks` does: in some rounds its CPU is measured, in others py-spy samples its stacks "
@@ -58,7 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each kind [3]")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="of each server [1]")
     parser.add_argument("--beside", type=Path, metavar="DIR", help="another working copy, in turn, as `before`")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the tables here too, as Markdown")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep the profile here, as JSON")
+    parser.add_argument(
+        "--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="print two kept profiles beside each other"
+    )
     return parser
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.layers.rules import LAYERS, OTHER, Shares
+from benchmarks.profile.rules import LAYERS, OTHER, Shares
 
 _FUNCTIONS = 12
 

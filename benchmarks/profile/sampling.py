@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.failures import BenchmarkError
-from benchmarks.layers.rules import Shares, shares
+from benchmarks.profile.rules import Shares, shares
 
 _PER_SECOND = 250
 
@@ -22,7 +22,7 @@ class Sampling:
         program = shutil.which("py-spy", path=str(Path(sys.executable).parent))
         if program is None:
             raise BenchmarkError("py-spy is not installed: run `make setup`")
-        self._folder = tempfile.TemporaryDirectory(prefix="lakewarden-layers-")
+        self._folder = tempfile.TemporaryDirectory(prefix="lakewarden-profile-")
         self._output = Path(self._folder.name) / "stacks"
         command = [
             program,
