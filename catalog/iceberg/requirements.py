@@ -140,7 +140,10 @@ def _types(requirements: Sequence[Json]) -> list[str]:
 
 def is_create(requirements: Sequence[Json]) -> bool:
     """Whether a commit creates its table (assert-create). Raises InvalidArgument if it has other requirements, too."""
-    types = _types(requirements)
+    return _is_create(_types(requirements))
+
+
+def _is_create(types: Sequence[str]) -> bool:
     others = [each for each in types if each != CREATE]
     if len(others) == len(types):
         return False
@@ -154,11 +157,12 @@ def check_table(table: TableDraft | None, requirements: Sequence[Json]) -> None:
 
     Raises CommitFailed for the first that is not met.
     """
-    if is_create(requirements):
+    types = _types(requirements)
+    if _is_create(types):
         if table is not None:
             raise failed("table already exists")
         return
-    for position, type_ in enumerate(_types(requirements)):
+    for position, type_ in enumerate(types):
         if type_ == VIEW_UUID:
             raise ValidationFailed(f"Cannot validate {type_} against a table")
         if table is None:

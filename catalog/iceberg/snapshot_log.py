@@ -10,7 +10,7 @@ from catalog.iceberg.entries import extended
 from catalog.iceberg.wire import Wire
 
 
-class LogEntry(Wire):
+class LogEntry(Wire, gc=False):
     timestamp_ms: int
     snapshot_id: int
 

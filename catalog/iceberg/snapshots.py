@@ -10,7 +10,7 @@ from catalog.iceberg.entries import extended
 from catalog.iceberg.wire import Wire
 
 
-class SnapshotHead(Wire):
+class SnapshotHead(Wire, gc=False):
     """The members of a stored snapshot that rules need."""
 
     snapshot_id: int

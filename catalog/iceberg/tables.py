@@ -4,6 +4,7 @@ For tables, the catalog's services call only this module of the engine.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 
 _PER_MEMBER: Final = 200
 _PER_HEAD: Final = 300
+_LONGEST_KNOWN: Final = 100
 
 _MEMBERS = msgspec.json.Decoder(Members)
 _TEXT = msgspec.json.Decoder(str)
@@ -73,10 +75,9 @@ class TableMetadata:
         encoded = compact(self._members)
         whole, members, at = memoryview(encoded), {}, 1
         for name, raw in self._members.items():
-            start = at + len(compact(name)) + 1
-            at = start + memoryview(raw).nbytes
-            members[name] = Raw(whole[start:at])
-            at += 1
+            start = at + (_written_name(name) if len(name) <= _LONGEST_KNOWN else len(compact(name)) + 1)
+            at = start + len(raw) + 1
+            members[name] = Raw(whole[start : at - 1])
         return encoded, TableMetadata(members, heads=self._heads)
 
     @property
@@ -130,6 +131,12 @@ class TableMetadata:
     def open(self, *, now_ms: int) -> TableDraft:
         """A draft for changing this metadata."""
         return TableDraft(self._members, now_ms=now_ms, heads=self._heads)
+
+
+@lru_cache(maxsize=1000)
+def _written_name(name: str) -> int:
+    """Bytes that a member takes besides its value."""
+    return len(compact(name)) + 1
 
 
 def create(

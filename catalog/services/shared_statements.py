@@ -1,13 +1,14 @@
 """Statements that do the work of several callers: who gets which outcome if the database refuses or does not answer."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
 from psycopg.errors import LockNotAvailable, QueryCanceled
 
 from lakewarden.errors import CommitStateUnknown
 from lakewarden.hot.connections import connection
+from lakewarden.postgres.bounded import AsyncBounded
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -15,7 +16,7 @@ Outcome = TypeVar("Outcome")
 
 async def together_or_each(
     items: Sequence[Item],
-    execute: Callable[[psycopg.AsyncConnection[Any], Sequence[Item]], Awaitable[Sequence[Outcome]]],
+    execute: Callable[[AsyncBounded, Sequence[Item]], Awaitable[Sequence[Outcome]]],
     *,
     refused: Outcome,
 ) -> Sequence[Outcome | Exception]:

@@ -23,6 +23,7 @@ from lakewarden.hot.fair_threads import FairThreads  # noqa: E402 after setup
 from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
 from lakewarden.http import health  # noqa: E402 after setup
 from lakewarden.http.answers import Unread  # noqa: E402 after setup
+from lakewarden.http.arrived_bodies import ARRIVED  # noqa: E402 after setup
 from lakewarden.http.background_writer import BackgroundWriter, PeriodicWrite  # noqa: E402 after setup
 from lakewarden.http.bodies import BodyMemory, IncomingBody, Receive  # noqa: E402 after setup
 from lakewarden.http.bridge import Bridge, Scope, raw_path  # noqa: E402 after setup
@@ -76,6 +77,8 @@ class _Request:
         body = IncomingBody(receive, headers, _settings)
         if scope["method"] in _BODILESS and not body.is_expected:
             body.is_complete = True
+        elif (take := scope.get(ARRIVED)) is not None and (content := take()) is not None:
+            body.accept(content)
         return cls(scope, raw_path(scope), headers, body)
 
     @property

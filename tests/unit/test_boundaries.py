@@ -37,7 +37,6 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/retention.py": "deletes what is old, for rooms that own tables",
     "platform/lakewarden/schema_version.py": "migrates",
     "platform/lakewarden/hot/coalescer.py": "runs statements for the event loop",
-    "platform/lakewarden/hot/statements.py": "runs statements for the event loop",
     "platform/lakewarden/hot/sessions.py": "runs look-ups for the event loop",
     "platform/lakewarden/hot/connections.py": "opens connections for the event loop",
     "platform/lakewarden/doctor/*": "asks beside the application, with a connection of its own",

@@ -2,10 +2,9 @@
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-import psycopg
 from cachetools import LRUCache
 
 from catalog.documents import Document
@@ -16,6 +15,7 @@ from catalog.services.pointer import Stored
 from lakewarden import board, config
 from lakewarden.hot.coalescer import Coalescer, NotAnswered
 from lakewarden.hot.sessions import Row
+from lakewarden.postgres.bounded import AsyncBounded
 from tenants.models.warehouse import ACTIVE_IN_EPOCH
 
 _settings: Final = config.current().catalog
@@ -54,7 +54,7 @@ def forget(known: Tabular) -> None:
     _COMMITTED.pop(known.id, None)
 
 
-async def locked(connection: psycopg.AsyncConnection[Any], known: Tabular) -> Stored | None:
+async def locked(connection: AsyncBounded, known: Tabular) -> Stored | None:
     """As `newest`, with the row locked until the connection's transaction ends; None also when rights were changed.
 
     Raises psycopg.Error.

@@ -30,21 +30,17 @@ class Asked:
     number: int
     outcome: asyncio.Future[Stored | None]
     has_begun: bool = False
+    caller: str = field(init=False)
+    epoch: int = field(init=False)
+    """The authorization epoch of the caller's decision."""
+    place: tuple[object, ...] = field(init=False)
+    """The table's namespace and name at the time of the caller's decision, and the epoch of the decision."""
 
-    @property
-    def caller(self) -> str:
-        return self.commit.granted.context.caller.id
-
-    @property
-    def epoch(self) -> int:
-        """The authorization epoch of the caller's decision."""
-        return self.commit.granted.target.namespace.warehouse.project.authz_epoch
-
-    @property
-    def place(self) -> tuple[object, ...]:
-        """The table's namespace and name at the time of the caller's decision, and the epoch of the decision."""
+    def __post_init__(self) -> None:
         tabular = self.commit.granted.target
-        return tabular.namespace_id, tabular.name_key, self.epoch
+        self.caller = self.commit.granted.context.caller.id
+        self.epoch = tabular.namespace.warehouse.project.authz_epoch
+        self.place = tabular.namespace_id, tabular.name_key, self.epoch
 
     def tell(self, outcome: Stored | Exception | None) -> None:
         if self.outcome.done():

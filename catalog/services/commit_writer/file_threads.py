@@ -1,9 +1,8 @@
 """Writes and removes metadata files for the event loop, in a few threads that one hanging storage cannot use up."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from catalog.services import metadata_files
 from lakewarden import config
@@ -15,7 +14,7 @@ _PATIENCE_S = 10.0
 _SHARE_PERCENT = 50
 """One warehouse's share of the threads: with the default settings as many as `storage.max_calls_at_once`."""
 
-_in_background: set[asyncio.Task[Any]] = set()
+_in_background: set[asyncio.Future[None]] = set()
 
 
 class NotWritten(Unavailable):
@@ -31,22 +30,29 @@ async def store(warehouse: Warehouse, files: Sequence[tuple[str, bytes]]) -> lis
     if not files:
         return []
     patience_s = config.current().storage.write_timeout_s
-    writing = [asyncio.create_task(_store(warehouse, *file)) for file in files]
+    threads, place = _threads(), warehouse.location
+    writing = [threads.begin(place, metadata_files.store, warehouse, *file) for file in files]
     await asyncio.wait(writing, timeout=patience_s)
     return [
-        task.result() if task.done() else _give_up(warehouse, file, task, after_s=patience_s)
-        for (file, _), task in zip(files, writing, strict=True)
+        _error(each) if each.done() else _give_up(warehouse, file, each, after_s=patience_s)
+        for (file, _), each in zip(files, writing, strict=True)
     ]
 
 
-def _give_up(
-    warehouse: Warehouse, file: str, writing: asyncio.Task[Exception | None], *, after_s: float
-) -> Unavailable:
+def _error(written: asyncio.Future[None]) -> Exception | None:
+    """It is one commit's alone, whatever it was."""
+    error = written.exception()
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return error
+
+
+def _give_up(warehouse: Warehouse, file: str, writing: asyncio.Future[None], *, after_s: float) -> Unavailable:
     """The error for a file that is still being written; it is removed as soon as it is there."""
 
-    def remove(written: asyncio.Task[Exception | None]) -> None:
+    def remove(written: asyncio.Future[None]) -> None:
         _in_background.discard(written)
-        if not written.cancelled() and written.result() is None:
+        if not written.cancelled() and written.exception() is None:
             discard(warehouse, [file])
 
     _in_background.add(writing)
@@ -61,26 +67,14 @@ def _give_up(
 def discard(warehouse: Warehouse, files: Sequence[str]) -> None:
     """Remove files that nothing points to, without waiting for it. See `metadata_files.discard`."""
     if files:
-        task = asyncio.create_task(_run(warehouse, lambda: metadata_files.discard(warehouse, files)))
-        _in_background.add(task)
-        task.add_done_callback(_forget)
+        removing = _threads().begin(warehouse.location, metadata_files.discard, warehouse, files)
+        _in_background.add(removing)
+        removing.add_done_callback(_forget)
 
 
-async def _store(warehouse: Warehouse, file: str, content: bytes) -> Exception | None:
-    try:
-        await _run(warehouse, lambda: metadata_files.store(warehouse, file, content))
-    except Exception as error:  # noqa: BLE001 it is one commit's alone, whatever it was
-        return error
-    return None
-
-
-async def _run(warehouse: Warehouse, work: Callable[[], None]) -> None:
-    await _threads().run(warehouse.location, work)
-
-
-def _forget(task: asyncio.Task[None]) -> None:
-    _in_background.discard(task)
-    if not task.cancelled() and (error := task.exception()):
+def _forget(removed: asyncio.Future[None]) -> None:
+    _in_background.discard(removed)
+    if not removed.cancelled() and (error := removed.exception()):
         metadata_files.logger.warning("Metadata files that are not used were not removed: %s", error)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from psycopg.errors import LockNotAvailable
@@ -14,7 +14,7 @@ from catalog.services.commit_writer.swaps import Swap, swap_on
 from catalog.services.shared_statements import is_refusal, unknown
 from lakewarden.errors import Unavailable
 from lakewarden.hot.connections import connection
-from lakewarden.postgres.bounded import SILENCE
+from lakewarden.postgres.bounded import SILENCE, AsyncBounded
 
 MOST: Final = 4
 """Attempts that may wait at a time; each uses a database connection meanwhile."""
@@ -56,7 +56,7 @@ class _Attempt:
             return None
         return chain
 
-    async def _swap(self, usable: psycopg.AsyncConnection[Any]) -> Chain:
+    async def _swap(self, usable: AsyncBounded) -> Chain:
         base = await bases.locked(usable, self._known)
         if base is None:
             raise _Abandoned

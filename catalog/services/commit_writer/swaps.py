@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
-
-import psycopg
+from typing import Final
 
 from catalog.services.commit_writer.chains import Chain
 from catalog.services.pointer import change_of
@@ -14,6 +12,7 @@ from lakewarden.events import batch_change_recording as recording
 from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
 from lakewarden.hot.batches import Batches
 from lakewarden.hot.statements import Statement
+from lakewarden.postgres.bounded import AsyncBounded
 from lakewarden.prepared_statements import rows_of
 from tenants.models.warehouse import ACTIVE_IN_EPOCH
 
@@ -43,7 +42,7 @@ async def swap(chains: Sequence[Chain]) -> Sequence[Outcome | Exception]:
     return await together_or_each(chains, swap_on, refused=Swap.FAILED)
 
 
-async def swap_on(usable: psycopg.AsyncConnection[Any], chains: Sequence[Chain]) -> list[Outcome]:
+async def swap_on(usable: AsyncBounded, chains: Sequence[Chain]) -> list[Outcome]:
     """In the connection's transaction, or in one of its own. Raises psycopg.Error."""
     changes = [
         (number, at, GroupedChange(number, change_of(step.asked.commit.event, state.tabular), context))

@@ -9,10 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
-
-import psycopg
 
 from catalog.documents import Document
 from catalog.models import Namespace, namespace, tabular
@@ -26,6 +24,7 @@ from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECO
 from lakewarden.events.change_recording import Change
 from lakewarden.hot.batches import Batches
 from lakewarden.hot.statements import Statement
+from lakewarden.postgres.bounded import AsyncBounded
 from lakewarden.prepared_statements import rows_of
 from tenants.models import Project, Warehouse
 from tenants.models.warehouse import ACTIVE_IN_EPOCH, LOCATIONS_KEPT
@@ -64,9 +63,7 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> Seque
     return await together_or_each(additions, partial(_execute, statement), refused=False)
 
 
-async def _execute(
-    statement: Statement, usable: psycopg.AsyncConnection[Any], additions: Sequence[Addition]
-) -> list[bool]:
+async def _execute(statement: Statement, usable: AsyncBounded, additions: Sequence[Addition]) -> list[bool]:
     numbers, _ = await statement.fetch_one(usable, _parameters(additions))
     added = set(numbers or ())
     if added and change_log.are_logged():

@@ -1,6 +1,7 @@
 """Decides whether the caller may do an action on an object; called by the access modules, the only place to decide."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from lakewarden.authz.actions import Action, ObjectType, UserAction
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
@@ -62,6 +63,7 @@ def authorize(
     raise hidden if is_hidden else Forbidden(sentence)
 
 
+@lru_cache(maxsize=1000)
 def deciding(action: Action, held: frozenset[Privilege]) -> tuple[str, ...]:
     """The held privileges because of which the action is allowed."""
     return tuple(sorted(each.value for alternatives in REQUIRED[action] for each in alternatives & held))

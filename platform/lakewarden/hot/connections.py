@@ -9,6 +9,7 @@ import psycopg
 from lakewarden import config
 from lakewarden.hot.sessions import Session
 from lakewarden.postgres import limits
+from lakewarden.postgres.bounded import AsyncBounded
 from lakewarden.postgres.opening import open_async
 
 STATEMENT_S = 10.0
@@ -30,7 +31,7 @@ async def session() -> AsyncIterator[Session]:
 
 
 @asynccontextmanager
-async def connection() -> AsyncIterator[psycopg.AsyncConnection]:
+async def connection() -> AsyncIterator[AsyncBounded]:
     """The connection of such a session, for statements of several kinds or in a transaction."""
     async with session() as taken:
         yield taken.connection

@@ -42,8 +42,23 @@ class FairThreads:
         try:
             return await asyncio.get_running_loop().run_in_executor(self.executor, work, *arguments)
         finally:
+            self._end(caller)
+
+    def begin(self, caller: str, work: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+        """As `run`, without a task where a thread is free; the work ends whoever still waits for it."""
+        if not self._running.take(caller):
+            return asyncio.create_task(self.run(caller, work, *arguments))
+        try:
+            result = asyncio.get_running_loop().run_in_executor(self.executor, work, *arguments)
+        except BaseException:
             self._running.give_back(caller)
-            self._call_next()
+            raise
+        result.add_done_callback(lambda _: self._end(caller))
+        return result
+
+    def _end(self, caller: str) -> None:
+        self._running.give_back(caller)
+        self._call_next()
 
     async def _turn(self, caller: str) -> None:
         """Wait until a thread is reserved for the caller."""

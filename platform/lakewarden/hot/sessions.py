@@ -65,34 +65,41 @@ class Session:
 
     def __init__(self, connection: AsyncBounded) -> None:
         self.connection = connection
-        self._names: dict[Lookup, bytes] = {}
 
     async def fetch(self, lookup: Lookup, columns: Sequence[Sequence[object]]) -> list[Row]:
         """All rows. Raises psycopg.Error; ValueError for text that the database cannot have."""
         parameters = lookup.parameters(columns)
-        pgconn = self.connection.pgconn
-        name = self._names.get(lookup)
-        if name is None:
-            # behind a pooler that lends out one session to many, a name is then unknown, never another's statement
-            name = f"hot_{secrets.randbelow(_UNSEEN):x}".encode()
-            pgconn.send_prepare(name, lookup.sent)
-            await self._result()
-            self._names[lookup] = name
-        pgconn.send_query_prepared(name, parameters, [_BINARY] * len(parameters), _BINARY)
-        result = await self._result()
-        loader = Transformer(self.connection)
-        loader.set_pgresult(result)
-        return loader.load_rows(0, result.ntuples, tuple)
+        return await fetch(self.connection, lookup.sent, parameters, [_BINARY] * len(parameters))
 
-    async def _result(self) -> PGresult:
-        answer = _Answer(self.connection.pgconn, self.connection.patience_s)
-        try:
-            result = await answer.future
-        finally:
-            answer.end()
-        if result.status not in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
-            raise psycopg.errors.error_from_result(result)
-        return result
+
+async def fetch(
+    connection: AsyncBounded, text: bytes, parameters: Sequence[bytes | None], formats: Sequence[int]
+) -> list[Row]:
+    """All rows of a statement with parameters $1, $2, …, which is prepared once. Raises psycopg.Error."""
+    pgconn = connection.pgconn
+    name = connection.prepared_names.get(text)
+    if name is None:
+        # behind a pooler that lends out one session to many, a name is then unknown, never another's statement
+        name = f"hot_{secrets.randbelow(_UNSEEN):x}".encode()
+        pgconn.send_prepare(name, text)
+        await _result(connection)
+        connection.prepared_names[text] = name
+    pgconn.send_query_prepared(name, parameters, formats, _BINARY)
+    result = await _result(connection)
+    loader = Transformer(connection)
+    loader.set_pgresult(result)
+    return loader.load_rows(0, result.ntuples, tuple)
+
+
+async def _result(connection: AsyncBounded) -> PGresult:
+    answer = _Answer(connection.pgconn, connection.patience_s)
+    try:
+        result = await answer.future
+    finally:
+        answer.end()
+    if result.status not in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
+        raise psycopg.errors.error_from_result(result)
+    return result
 
 
 class _Answer:
@@ -122,11 +129,13 @@ class _Answer:
             pgconn.consume_input()
             while not self.future.done() and not pgconn.is_busy():
                 result = pgconn.get_result()
-                if result is None:
+                if result is not None:
+                    self._results.append(result)
+                elif self._results:
                     self.future.set_result(self._results[0])
                 else:
-                    self._results.append(result)
-        except (psycopg.Error, IndexError) as error:
+                    self._fail(psycopg.OperationalError("The database has ended its answer before it began"))
+        except psycopg.Error as error:
             self._fail(error)
 
     def _write(self) -> None:

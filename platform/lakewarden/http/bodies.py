@@ -54,6 +54,10 @@ class IncomingBody:
         self._parts: list[bytes] = []
         self._began = 0.0
 
+    def accept(self, content: bytes) -> None:
+        """All of it has been received already."""
+        self._parts, self.size, self.is_complete = [content], len(content), True
+
     def ensure_allowed(self) -> None:
         """Raises PayloadTooLarge if its Content-Length exceeds the limit."""
         if self.announced is not None and self.announced > self._limits.max_body_bytes:

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from lakewarden import config
 from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
+from lakewarden.http.arrived_bodies import ARRIVED, arrived
 from lakewarden.http.refusal import CLOSE, last_words, refusal
 from lakewarden.http.whole_answers import WHOLE, WholeAnswer
 from lakewarden.ids import new_id_text
@@ -73,6 +74,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Application) -> None:
         cycle.scope[WHOLE] = WholeAnswer(cycle).send  # type: ignore[typeddict-unknown-key]
+        cycle.scope[ARRIVED] = arrived(cycle)  # type: ignore[typeddict-unknown-key]
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:

@@ -59,13 +59,14 @@ class Bounded(psycopg.Connection[TupleRow]):
 
 
 class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
-    """Like `Bounded`, for asyncio."""
+    """Like `Bounded`, for asyncio. `prepared_names`: of statements that were prepared without the driver, by text."""
 
     patience_s: float | None = None
 
     def __init__(self, pgconn: PGconn, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 the driver's signature
         super().__init__(pgconn, *args, **kwargs)
         _name_statements_uniquely(self)
+        self.prepared_names: dict[bytes, bytes] = {}
 
     async def wait(  # the driver's signature
         self,

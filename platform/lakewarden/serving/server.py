@@ -1,6 +1,7 @@
 """uvicorn's server with limits: checks its connections, stops in time, shares new connections with other processes."""
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -20,6 +21,8 @@ from lakewarden.serving.acceptor import Acceptor
 logger = logging.getLogger(__name__)
 
 _TICKS_A_SECOND: Final = 10
+_NEW_OBJECTS: Final = 10_000
+"""After so many the youngest are searched for garbage; after Python's 700 every few requests would do that."""
 
 
 class Server(uvicorn.Server):
@@ -59,6 +62,10 @@ class Server(uvicorn.Server):
         else:
             await super().startup([])
             self._acceptors = [Acceptor(each, self._connection, self._open_connections) for each in sockets or []]
+        # what is there by now stays until the end: a search of it for garbage would stop all requests each time
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(_NEW_OBJECTS)
         self._note_alive()
         if self._on_ready is not None:
             self._on_ready()

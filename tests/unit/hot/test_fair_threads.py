@@ -118,3 +118,25 @@ def test_a_share_is_the_smaller_the_more_others_hold(percent: int, alone: int, s
         while shares.take(caller):
             pass
         assert shares.held_by(caller) == expected
+
+
+def test_work_that_was_begun_takes_a_place_until_it_ends() -> None:
+    """With one thread, the second waits for its turn as `run` does, and each gets its own result."""
+
+    def fails() -> str:
+        raise ValueError("no")
+
+    async def story() -> None:
+        stage = Stage(threads=1)
+        first = stage.threads.begin("a", stage._work, "a")
+        second = stage.threads.begin("b", stage._work, "b")
+        third = stage.threads.begin("a", fails)
+        await stage.until(lambda: stage.begun["a"] == 1)
+        assert not stage.begun["b"]
+        stage.gate.set()
+        assert [await first, await second] == ["a", "b"]
+        with pytest.raises(ValueError, match="no"):
+            await third
+        assert await stage.threads.begin("c", stage._work, "c") == "c"
+
+    asyncio.run(story())
