@@ -111,7 +111,7 @@ class Run:
         bench = self._bench
         is_cold = number == 0 or bench.restarts
         plan = Plan(clients, bench.seconds, _FIRST_ROUND_WARM_UP_S if is_cold else 0.3)
-        for side in bench.sides:
+        for side in in_turn(bench.sides, number):
             own = replace(plan, warm_up_s=side.warm_up_s) if is_cold else plan
             scenario = side.scenarios[index]
             if scenario.name in side.prepared:
@@ -137,6 +137,11 @@ class Run:
             result.problems.append(problem)
         last = result.rounds[-1]
         _say(f"{result.scenario}, {plan.clients} clients, {result.side}: {last.good / last.seconds:,.0f}/s")
+
+
+def in_turn(sides: list[Side], number: int) -> list[Side]:
+    """The order of round `number`, from 0: what one server leaves to write or to cool is measured with the next one."""
+    return sides if number % 2 == 0 else sides[::-1]
 
 
 def count_statements(scenario: Scenario, clients: int, target: Target) -> Statements | None:
