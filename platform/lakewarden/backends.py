@@ -73,9 +73,14 @@ def secrets_problem() -> str | None:
         return str(error)
 
 
+def key_ring() -> KeyRing:
+    """Of the secrets in the database. Raises SecretsNotConfigured if it cannot be read."""
+    return KeyRing.read(config.current().secrets)
+
+
 @cache
 def _secrets_in_database() -> DatabaseStore:
-    return DatabaseStore(KeyRing.read(config.current().secrets))
+    return DatabaseStore(key_ring())
 
 
 @cache

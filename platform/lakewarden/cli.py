@@ -4,64 +4,16 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import click
 
 from lakewarden import __version__, config
+from lakewarden.cli_secrets import secrets
+from lakewarden.cli_setup import configured, load_django, require_current, require_keys
 from lakewarden.postgres import limits
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
-
-
-def _configured() -> config.Config:
-    try:
-        return config.current()
-    except config.ConfigError as error:
-        raise click.ClickException(
-            f"The configuration cannot be used:\n  {str(error).replace(chr(10), chr(10) + '  ')}"
-        ) from None
-
-
-def _django() -> config.Config:
-    """Load the configuration and Django's apps; refuses without a database address."""
-    settings = _configured()
-    if settings.database.url is None:
-        raise click.ClickException(
-            "LAKEWARDEN__DATABASE__URL is not set: give it as postgresql://user:password@host:port/database, "
-            "or run `lakewarden dev` for a server with everything in it"
-        )
-    import django
-
-    django.setup()
-    return settings
-
-
-def _require_current(*, waits: bool = False) -> None:
-    """Raises ClickException unless the database is migrated to this version; `waits`: wait for
-    it to become reachable.
-    """
-    from lakewarden.schema_version import DatabaseNotReady, require_current, wait_until_current
-
-    try:
-        if waits:
-            wait_until_current(lambda sentence: click.echo(sentence, err=True))
-        else:
-            require_current()
-    except DatabaseNotReady as error:
-        raise click.ClickException(str(error)) from None
-
-
-def _require_keys() -> None:
-    """Raises ClickException unless the secrets in the database can be read with the keys of the configuration."""
-    from lakewarden.schema_version import DatabaseNotReady, require_keys
-
-    try:
-        require_keys()
-    except DatabaseNotReady as error:
-        raise click.ClickException(str(error)) from None
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -72,6 +24,9 @@ def main() -> None:
     LAKEWARDEN__OPENID__OIDC__ISSUER, then `lakewarden migrate`, `lakewarden bootstrap`, `lakewarden serve` and
     `lakewarden work`. `lakewarden doctor` says what is missing.
     """
+
+
+main.add_command(secrets)
 
 
 @main.command()
@@ -87,7 +42,7 @@ def migrate(*, verbose: bool) -> None:
 
     It is safe to run it repeatedly, and on several machines at the same time.
     """
-    _django()
+    load_django()
     limits.choose(limits.UNLIMITED)
     from lakewarden.schema_version import DatabaseNotReady, migrate_authorization
     from lakewarden.schema_version import migrate as apply
@@ -116,7 +71,7 @@ def reconcile(*, dry_run: bool) -> None:
     Run it once after switching to OpenFGA from another backend, and whenever OpenFGA's own data were restored from a
     backup or changed by hand.
     """
-    settings = _django()
+    settings = load_django()
     limits.choose(limits.of_work())
     if not settings.authorization.by_openfga:
         raise click.ClickException(
@@ -134,29 +89,6 @@ def reconcile(*, dry_run: bool) -> None:
         click.echo(line)
 
 
-@main.group()
-def secrets() -> None:
-    """Maintain the store of secrets, which keeps the credentials of warehouses."""
-
-
-@secrets.command("new-key")
-@click.option(
-    "--id", "key_id", metavar="ID", help="Name of the key, stored with each secret that it encrypts [default: today]."
-)
-def new_key(*, key_id: str | None) -> None:
-    """Print a new random key for LAKEWARDEN__SECRETS__KEYS or the file LAKEWARDEN__SECRETS__KEYS_FILE.
-
-    Nothing is stored: keep the key where you keep the database's password, and a copy of it apart from the database's
-    backups.
-    """
-    from lakewarden.config import secrets as keys
-
-    try:
-        click.echo(keys.new_key(key_id or datetime.now(UTC).date().isoformat()))
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--id") from None
-
-
 @main.command()
 @click.option(
     "--admin", required=True, metavar="USER", help="First administrator, as <provider>~<subject>, e.g. oidc~4f1c."
@@ -167,8 +99,8 @@ def bootstrap(*, admin: str, admin_name: str | None) -> None:
 
     If the server has an administrator already, nothing is changed.
     """
-    _django()
-    _require_current()
+    load_django()
+    require_current()
     from lakewarden.context import SYSTEM, Caller, PrincipalId, RequestContext
     from lakewarden.ids import new_id
     from tenants.services import servers
@@ -192,8 +124,8 @@ def reopen_bootstrap(*, yes: bool) -> None:
     The next POST /management/v1/bootstrap, or `lakewarden bootstrap`, adds an administrator. Until then ANYBODY with a
     valid token can become administrator. Present administrators keep their rights. The audit records this command.
     """
-    _django()
-    _require_current()
+    load_django()
+    require_current()
     if not yes:
         raise click.ClickException(
             "Nothing was changed. This lets the next caller of POST /management/v1/bootstrap, whoever that is, become "
@@ -238,9 +170,9 @@ def serve(*, processes: int | None) -> None:
     stop.watch()
     if processes is not None:
         os.environ[f"{config.PREFIX}SERVER__PROCESSES"] = str(processes)
-    settings = _django()
-    _require_current(waits=True)
-    _require_keys()
+    settings = load_django()
+    require_current(waits=True)
+    require_keys()
     from lakewarden.serving.run import run
 
     sys.exit(run(settings, stop))
@@ -260,8 +192,8 @@ def serve_one(*, listener: int, lifeline: int, shared: int, processes: int, row:
     stop = Stop(is_one_of_several=True)
     stop.watch()
     board.join(shared, processes=processes, row=row)
-    settings = _django()
-    _require_current(waits=True)
+    settings = load_django()
+    require_current(waits=True)
     from lakewarden.serving.run import run_one
 
     sys.exit(run_one(settings, stop, listener=listener, lifeline=lifeline))
@@ -270,9 +202,9 @@ def serve_one(*, listener: int, lifeline: int, shared: int, processes: int, row:
 @main.command()
 def work() -> None:
     """Run background work (purges and other tasks) until TERM. Any number of workers may run."""
-    _django()
+    load_django()
     limits.choose(limits.of_work())
-    _require_current(waits=True)
+    require_current(waits=True)
     from lakewarden.tasks.worker import run
 
     sys.exit(run())
@@ -286,8 +218,8 @@ def events_group() -> None:
 @events_group.command("status")
 def events_status() -> None:
     """Print for each sink how many events wait, since when, and why."""
-    _django()
-    _require_current()
+    load_django()
+    require_current()
     from lakewarden.events.commands import status_lines
 
     for line in status_lines():
@@ -304,8 +236,8 @@ def events_status() -> None:
 )
 def events_replay(*, sink: str, since: datetime) -> None:
     """Deliver the events of the log since a time again. Receivers recognize them by their `id`."""
-    _django()
-    _require_current()
+    load_django()
+    require_current()
     from lakewarden.events.commands import UnknownSink, replayed
 
     try:
@@ -338,9 +270,9 @@ def orphan_files(*, warehouse: UUID | None, older_than: int, remove: bool, as_js
     The exit code is 1 if a table or warehouse could not be searched. After the database was restored from a backup, do
     not use --remove before you have registered again what was committed after the backup.
     """
-    _django()
+    load_django()
     limits.choose(limits.of_work())
-    _require_current()
+    require_current()
     import catalog.services.orphan_files as search
     from lakewarden.errors import LakewardenError
 
@@ -382,7 +314,7 @@ def issuer(*, port: int, state_dir: Path) -> None:
     from standalone.issuer.server import run
 
     try:
-        run(port, state_dir, mode=_configured().mode)
+        run(port, state_dir, mode=configured().mode)
     except StartRefused as error:
         raise click.ClickException(error.message) from None
 

@@ -27,7 +27,7 @@ from uuid import UUID
 from lakewarden import backends
 from lakewarden.db_transaction import after_commit
 from lakewarden.errors import BadRequest, CommitStateUnknown, Unavailable
-from lakewarden.secrets.interface import SecretError, SecretsNotConfigured
+from lakewarden.secrets.interface import SecretError, SecretsNotConfigured, SecretStore
 from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import CredentialMissing, Storage
 from tenants.models import Warehouse
@@ -94,10 +94,10 @@ def storage_of(warehouse: Warehouse) -> Storage:
         return backends.storage_of(now.profile, now.storage_secret)
 
 
-def forget_unused(*, older_than: timedelta = UNUSED_AFTER) -> int:
+def forget_unused(store: SecretStore | None = None) -> int:
     """Delete the secrets that no warehouse refers to, as a crash leaves them; returns how many. Raises SecretError."""
-    before = datetime.now(UTC) - older_than
-    store, forgotten = backends.secrets(), 0
+    before, forgotten = datetime.now(UTC) - UNUSED_AFTER, 0
+    store = store or backends.secrets()
     old = (reference for reference, at in store.references() if at < before)
     while batch := list(islice(old, _AT_ONCE)):
         used = set(Warehouse.objects.filter(storage_secret__in=batch).values_list("storage_secret", flat=True))
