@@ -89,7 +89,7 @@ def move(*, to: str) -> None:
 
     if settings.vault.url is None:
         raise click.ClickException("LAKEWARDEN__SECRETS__VAULT__URL is not set: both places must be configured")
-    if settings.backend != to:
+    if settings.in_vault != (to == "vault"):
         raise click.ClickException(
             f"New secrets are still kept in the other place: set LAKEWARDEN__SECRETS__BACKEND={to} on all servers and "
             "workers, restart them, and run this command again"

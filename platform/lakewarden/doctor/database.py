@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 
 from lakewarden.config import Config
-from lakewarden.doctor import backlog, database_sessions, growing_tables, schema, warehouses
+from lakewarden.doctor import backlog, database_sessions, growing_tables, schema, secrets, warehouses
 from lakewarden.doctor.findings import Finding, State, fail, ok
 from lakewarden.postgres.bounded import Bounded
 from lakewarden.postgres.opening import open_plain
@@ -105,6 +105,7 @@ def _reached(connection: Bounded, place: str, settings: Config) -> Iterator[Find
     yield migrated
     if migrated.state is State.OK:
         yield schema.bootstrap(connection)
+        yield from secrets.examine(connection, settings.secrets)
         yield from warehouses.examine(connection)
         yield from backlog.examine(connection)
         yield from growing_tables.examine(connection, settings)

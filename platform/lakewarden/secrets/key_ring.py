@@ -52,6 +52,9 @@ class KeyRing:
     def __contains__(self, key_id: str) -> bool:
         return key_id in self._ciphers
 
+    def __bool__(self) -> bool:
+        return bool(self._ciphers)
+
     @property
     def writing(self) -> str:
         """The id of the key that encrypts. Raises SecretsNotConfigured."""

@@ -173,9 +173,9 @@ def test_a_credential_that_was_replaced_meanwhile_is_left_alone(
     put = type(stores()[0]).put
 
     def put_late(store: SecretStore, value: dict[str, str]) -> UUID:
-        reference = put(store, value)  # type: ignore[arg-type]
+        reference = put(store, value)
         with transaction.atomic(), warehouse_secrets.kept(None):
-            fresh = put(store, {"key": "newer"})  # type: ignore[arg-type]
+            fresh = put(store, {"key": "newer"})
             Warehouse.objects.filter(id=warehouse).update(storage_secret=fresh)
         return reference
 

@@ -32,6 +32,7 @@ def test_a_healthy_database_is_ok_but_for_the_worker(
         "sessions": State.OK,
         "migrations": State.OK,
         "bootstrap": State.OK,
+        "secrets": State.WARN,
         f"warehouse 'lake' ({warehouse.id})": State.OK,
         "worker": State.WARN,
         "audit": State.OK,
