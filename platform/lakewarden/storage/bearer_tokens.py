@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.interface import StorageError, StorageUnavailable
 
 _MOST_BYTES = 64 * 1024
 _CODE = re.compile(r"[\w.-]{1,64}")
@@ -92,10 +92,12 @@ class TokenService:
             with answer:
                 content = answer.read(_MOST_BYTES)
         except urllib3.exceptions.HTTPError as error:
-            raise StorageError(f"{self._name} cannot be reached: {failure(error)}") from None
+            raise StorageUnavailable(f"{self._name} cannot be reached: {failure(error)}") from None
         said = _object(content)
         if answer.status != 200:  # noqa: PLR2004 the only success of RFC 6749
-            raise StorageError(f"{self._name} refused the request for a token: {answer.status}{_reason(said)}")
+            raise refused(
+                answer.status, f"{self._name} refused the request for a token: {answer.status}{_reason(said)}"
+            )
         return said
 
 
@@ -104,6 +106,12 @@ def failure(error: urllib3.exceptions.HTTPError) -> str:
     if isinstance(error, urllib3.exceptions.MaxRetryError) and error.reason is not None:
         return type(error.reason).__name__
     return type(error).__name__
+
+
+def refused(status: int, message: str) -> StorageError:
+    """The error of an answer that is not a success: some pass by themselves."""
+    passes = status in {408, 429} or status >= 500  # noqa: PLR2004 HTTP's
+    return StorageUnavailable(message) if passes else StorageError(message)
 
 
 def _object(content: bytes) -> dict[str, Any]:

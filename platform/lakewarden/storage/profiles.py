@@ -5,12 +5,19 @@ from typing import Final
 from pydantic import ValidationError
 
 from lakewarden.errors import BadRequest
+from lakewarden.storage.adls.profile import AdlsProfile
 from lakewarden.storage.credential import first_problem
+from lakewarden.storage.gcs.profile import GcsProfile
 from lakewarden.storage.local_profile import LocalProfile
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.s3.profile import S3Profile
 
-PROFILES: Final[dict[str, type[StorageProfile]]] = {"local": LocalProfile, "s3": S3Profile}
+PROFILES: Final[dict[str, type[StorageProfile]]] = {
+    "local": LocalProfile,
+    "s3": S3Profile,
+    "adls": AdlsProfile,
+    "gcs": GcsProfile,
+}
 
 
 def parse_profile(value: object) -> StorageProfile:

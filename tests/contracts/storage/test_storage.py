@@ -22,12 +22,14 @@ from lakewarden.storage.probe import Probe
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.profiles import PROFILES, parse_profile
 from lakewarden.storage.removal import Found
+from tests.contracts.storage import clouds
 from tests.contracts.storage.bucket import OBJECTS, BucketProfile
+from tests.contracts.storage.clouds import azurite, fake_gcs
 from tests.servers.minio import minio
 from tests.servers.s3_server import REGION, S3Server
 from tests.servers.versitygw import versitygw
 
-__all__ = ["minio", "versitygw"]
+__all__ = ["azurite", "fake_gcs", "minio", "versitygw"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ KINDS: dict[str, Callable[[pytest.FixtureRequest], Kind]] = {
     "s3": lambda request: s3(request.getfixturevalue("minio")),
     "s3 of versitygw": lambda request: s3(request.getfixturevalue("versitygw")),
     "s3 with versions": lambda request: s3(request.getfixturevalue("minio"), **{"delete-old-versions": True}),
+    "adls": lambda request: Kind(**clouds.adls(request)),
+    "gcs": lambda request: Kind(**clouds.gcs(request)),
 }
 
 

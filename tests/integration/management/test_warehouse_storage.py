@@ -86,7 +86,7 @@ def test_a_warehouse_whose_files_are_still_being_removed_stays(change: Call, lak
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ({"storage-profile": {"type": "hdfs", "bucket": "b"}}, "this server knows 'local'"),
+        ({"storage-profile": {"type": "hdfs", "bucket": "b"}}, "this server knows 'adls', 'gcs', 'local'"),
         (at("relative"), "not an absolute path"),
         (at("/etc/lake"), "storage.local_roots"),
         ({**at("/x"), "storage-credential": {"type": "s3"}}, "has none"),

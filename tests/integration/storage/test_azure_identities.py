@@ -15,7 +15,7 @@ from lakewarden.storage.adls.identities import tokens_of
 from lakewarden.storage.adls.vending import Signatures, by_identity
 from lakewarden.storage.bearer_tokens import BearerToken, BearerTokens
 from lakewarden.storage.client_access import AccessLevel
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.interface import StorageError, StorageUnavailable
 from tests.servers.cloud_stub import Answer, CloudStub
 
 TOKEN = "/a-tenant/oauth2/v2.0/token"
@@ -122,12 +122,13 @@ def test_a_refusal_says_its_codes_and_no_secret(cloud: CloudStub, answer: Answer
     cloud.answer(TOKEN, answer)
     with pytest.raises(StorageError, match=words) as error:
         application(cloud).current()
+    assert isinstance(error.value, StorageUnavailable) is (answer.status >= 500)
     assert SECRET not in str(error.value)
 
 
 def test_a_service_that_hangs_or_is_away_is_not_waited_for(cloud: CloudStub) -> None:
     cloud.silent.set()
-    with pytest.raises(StorageError, match="Microsoft Entra ID cannot be reached"):
+    with pytest.raises(StorageUnavailable, match="Microsoft Entra ID cannot be reached"):
         application(cloud, timeout_s=0.1).current()
     cloud.silent.clear()
     away = tokens_of(
@@ -136,7 +137,7 @@ def test_a_service_that_hangs_or_is_away_is_not_waited_for(cloud: CloudStub) -> 
         settings=AzureConfig(),
         timeout_s=5,
     )
-    with pytest.raises(StorageError, match="cannot be reached"):
+    with pytest.raises(StorageUnavailable, match="cannot be reached"):
         away.current()
 
 

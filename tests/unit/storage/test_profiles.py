@@ -21,9 +21,9 @@ def test_a_local_profile_has_one_form(path: str, location: str) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (None, "type is missing: one of local"),
+        (None, "type is missing: one of adls, gcs, local"),
         ([], r"\[\]"),
-        ({}, "type is missing: one of local"),
+        ({}, "type is missing: one of adls, gcs, local"),
         ({"type": "floppy"}, "floppy"),
         ({"type": "local"}, "base-path"),
         ({"type": "local", "base-path": 7}, "base-path"),
@@ -34,7 +34,7 @@ def test_a_local_profile_has_one_form(path: str, location: str) -> None:
         ({"type": "local", "base-path": "/a\x7f"}, "control character"),
         ({"type": "local", "base-path": "/" + "ü" * 128}, "too long"),
         ({"type": "local", "base-path": "/a" * 451}, "too long"),
-        ({"type": ["local"]}, "this server knows 'local'"),
+        ({"type": ["local"]}, "this server knows 'adls', 'gcs', 'local'"),
         ({"type": "local", "base-path": "/a", "more": 1}, "more"),
     ],
 )

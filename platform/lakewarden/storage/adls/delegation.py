@@ -8,8 +8,8 @@ from typing import Final
 import urllib3
 
 from lakewarden.storage.adls.sas import VERSION, DelegationKey, instant
-from lakewarden.storage.bearer_tokens import BearerTokens, failure
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.bearer_tokens import BearerTokens, failure, refused
+from lakewarden.storage.interface import StorageError, StorageUnavailable
 
 LONGEST: Final = timedelta(days=7)
 """What the service allows, for keys as for signatures."""
@@ -67,12 +67,13 @@ class DelegationKeys:
             with answer:
                 content = answer.read(_MOST_BYTES)
         except urllib3.exceptions.HTTPError as error:
-            raise StorageError(f"The storage account cannot be reached: {failure(error)}") from None
+            raise StorageUnavailable(f"The storage account cannot be reached: {failure(error)}") from None
         if answer.status != 200:  # noqa: PLR2004
             code = _CODE.match(answer.headers.get("x-ms-error-code", "no code"))
-            raise StorageError(
+            raise refused(
+                answer.status,
                 f"The storage account did not issue a user delegation key ({answer.status}, {code and code[0]}): "
-                "the identity needs the role Storage Blob Delegator"
+                "the identity needs the role Storage Blob Delegator",
             )
         return _key(content)
 

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from lakewarden import config
 from lakewarden.config import StorageConfig
 from lakewarden.errors import BadRequest, InvalidArgument
 from lakewarden.storage.adls.credentials import (
@@ -13,8 +14,9 @@ from lakewarden.storage.adls.credentials import (
     SharedAccessKey,
 )
 from lakewarden.storage.adls.locations import SCHEME, normal_adls_location, problem_of
+from lakewarden.storage.client_access import ClientAccess
 from lakewarden.storage.credential import StorageCredential
-from lakewarden.storage.interface import Storage
+from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.object_locations import normal_prefix
 from lakewarden.storage.profile import StorageProfile
 
@@ -112,4 +114,14 @@ class AdlsProfile(StorageProfile):
             )
 
     def open(self, credential: StorageCredential | None) -> Storage:
-        raise NotImplementedError
+        from lakewarden.storage.adls.storage import AdlsStorage  # noqa: PLC0415 its libraries take time to load
+
+        if not isinstance(credential, ClientCredentials | SharedAccessKey | AzureSystemIdentity):
+            raise StorageError(f"The filesystem {self.filesystem} has no storage credential: set one")
+        return AdlsStorage(self, credential, config.current().storage)
+
+    def open_as_engine(self, access: ClientAccess) -> Storage:
+        """As an engine reaches it that has received `access`: it proves what the credentials in it can do."""
+        from lakewarden.storage.adls.storage import AdlsStorage, IssuedSignature  # noqa: PLC0415 as above
+
+        return AdlsStorage(self, IssuedSignature.of(access), config.current().storage)

@@ -1,4 +1,4 @@
-"""Shared access signatures for one directory of a filesystem. Pure: nothing is asked or kept.
+"""Shared access signatures for a directory, or a whole filesystem. Pure: nothing is asked or kept.
 
 The fields and the text that is signed are in "Create a service SAS" and "Create a user delegation SAS" of the REST API
 of Azure Storage, for the version below.
@@ -43,7 +43,7 @@ class DelegationKey:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """What a signature gives access to: `path` is in clear, without slashes around it."""
+    """What a signature gives access to: `path` is in clear, without slashes around it; empty: the whole filesystem."""
 
     account: str
     filesystem: str
@@ -51,11 +51,13 @@ class Directory:
 
     @property
     def resource(self) -> str:
-        return f"/blob/{self.account}/{self.filesystem}/{self.path}"
+        return "/".join(filter(None, ("/blob", self.account, self.filesystem, self.path)))
 
     @property
-    def depth(self) -> int:
-        return self.path.count("/") + 1
+    def fields(self) -> list[tuple[str, str]]:
+        if not self.path:
+            return [("sr", "c")]
+        return [("sr", "d"), ("sdd", str(self.path.count("/") + 1))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ def _signed(
 ) -> str:
     start, expiry = instant(grant.start), instant(grant.expiry)
     # after the resource: no snapshot, no encryption scope, and none of the five headers of answers
-    rest = ["", grant.schemes, VERSION, "d", "", "", "", "", "", "", ""]
+    (_, kind), *_ = directory.fields
+    rest = ["", grant.schemes, VERSION, kind, "", "", "", "", "", "", ""]
     text = "\n".join([grant.permissions, start, expiry, directory.resource, *between, *rest])
     digest = hmac.new(b64decode(key), text.encode(), hashlib.sha256).digest()
     fields = [
@@ -107,8 +110,7 @@ def _signed(
         ("sp", grant.permissions),
         ("spr", grant.schemes),
         ("sv", VERSION),
-        ("sr", "d"),
-        ("sdd", str(directory.depth)),
+        *directory.fields,
         *delegation,
         ("sig", b64encode(digest).decode()),
     ]

@@ -5,8 +5,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from lakewarden import config
 from lakewarden.config import StorageConfig
 from lakewarden.errors import BadRequest
+from lakewarden.storage.client_access import ClientAccess
 from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.gcs.boundary import UNSAFE
 from lakewarden.storage.gcs.credentials import GcpSystemIdentity, ServiceAccountKey
@@ -77,4 +79,14 @@ class GcsProfile(StorageProfile):
             )
 
     def open(self, credential: StorageCredential | None) -> Storage:
-        raise NotImplementedError
+        from lakewarden.storage.gcs.storage import GcsStorage  # noqa: PLC0415 its libraries take time to load
+
+        if not isinstance(credential, ServiceAccountKey | GcpSystemIdentity):
+            raise StorageError(f"The bucket {self.bucket} has no storage credential: set one")
+        return GcsStorage(self, credential, config.current().storage)
+
+    def open_as_engine(self, access: ClientAccess) -> Storage:
+        """As an engine reaches it that has received `access`: it proves what the credentials in it can do."""
+        from lakewarden.storage.gcs.storage import GcsStorage, IssuedToken  # noqa: PLC0415 as above
+
+        return GcsStorage(self, IssuedToken.of(access), config.current().storage)

@@ -1,0 +1,130 @@
+"""Opens the storage of a bucket of Google Cloud Storage: obstore for bytes, the JSON API for lists and removals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
+
+from obstore.store import GCSStore
+
+from lakewarden.config import StorageConfig
+from lakewarden.storage.bearer_tokens import BearerToken, BearerTokens
+from lakewarden.storage.client_access import AccessRequest, ClientAccess, Delegation
+from lakewarden.storage.gcs.advice import advice
+from lakewarden.storage.gcs.credentials import GcsCredential, ServiceAccountKey
+from lakewarden.storage.gcs.identities import tokens_of
+from lakewarden.storage.gcs.listing import GcsListing, code_of
+from lakewarden.storage.gcs.vending import DownscopedTokens
+from lakewarden.storage.issued_credentials import Issued, of_this_process
+from lakewarden.storage.object_requests import ObjectRequests
+from lakewarden.storage.object_store import ObjectStorage
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, GCSCredential, RetryConfig
+
+    from lakewarden.storage.gcs.profile import GcsProfile
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """What an engine has received, to try what it can do."""
+
+    token: BearerToken
+
+    @classmethod
+    def of(cls, access: ClientAccess) -> Self:
+        end = access.expires_at or datetime.max.replace(tzinfo=UTC)
+        return cls(BearerToken(access.credentials["gcs.oauth2.token"], end))
+
+
+class GcsStorage(ObjectStorage):
+    def __init__(self, profile: "GcsProfile", credential: GcsCredential | IssuedToken, settings: StorageConfig) -> None:
+        if isinstance(credential, IssuedToken):
+            tokens = BearerTokens(lambda: credential.token, margin=timedelta(0))
+        else:
+            tokens = tokens_of(credential, settings=settings.gcs, timeout_s=settings.token_timeout_s)
+        store = _store(profile, tokens, settings)
+        super().__init__(
+            store,
+            store,
+            GcsListing(_requests(profile, tokens, settings)),
+            base=profile.location,
+            normal=profile.normal,
+            advice=advice,
+            settings=settings,
+            # so that a refused identity is said in our words, and not in those of obstore
+            prepare=tokens.current,
+        )
+        self._profile = profile
+        # whatever is issued belongs to the profile and the credential with which this was opened
+        self._identity = object()
+        self._uploads = _requests(profile, tokens, settings, service="/upload", retries=0)
+        self._issuer = DownscopedTokens(
+            tokens,
+            bucket=profile.bucket,
+            project=credential.fields()["project_id"] if isinstance(credential, ServiceAccountKey) else None,
+            exchange_endpoint=settings.gcs.exchange_endpoint,
+            timeout_s=settings.token_timeout_s,
+        )
+
+    def _put(self, key: str, content: bytes, location: str) -> None:
+        """By the same API as lists, and not by obstore's older one: an emulator of that does not exist."""
+        query = {"uploadType": "media", "name": key, "ifGenerationMatch": "0"}
+        headers = {"Content-Type": "application/octet-stream"}
+        with self._translating("writing", location):
+            self._uploads.send("POST", query=query, headers=headers, body=content)
+
+    def client_access(self, request: AccessRequest) -> ClientAccess:
+        key = self._key(request.location)
+        if not self._profile.sts_enabled or request.wanted == {Delegation.CLIENT_MANAGED}:
+            return ClientAccess()
+        issued = of_this_process().get(
+            (self._identity, key, request.level), lambda: Issued(*self._issuer.issue(key, request.level))
+        )
+        config = {"gcs.oauth2.refresh-credentials-endpoint": request.routes.credentials}
+        return ClientAccess(config, issued.properties, issued.expires_at, issued.fresh_until)
+
+
+def _store(profile: "GcsProfile", tokens: BearerTokens, settings: StorageConfig) -> GCSStore:
+    def credential() -> "GCSCredential":
+        token = tokens.current()
+        return {"token": token.value, "expires_at": token.expires_at}
+
+    endpoint = settings.gcs.endpoint.rstrip("/")
+    client: ClientConfig = {
+        "allow_http": endpoint.startswith("http:"),
+        "connect_timeout": timedelta(seconds=settings.connect_timeout_s),
+        "timeout": timedelta(seconds=settings.request_timeout_s),
+    }
+    pause = timedelta(seconds=settings.retry_pause_s)
+    retry: RetryConfig = {
+        "max_retries": settings.retries,
+        "retry_timeout": timedelta(seconds=settings.retry_within_s),
+        "backoff": {"init_backoff": pause, "max_backoff": timedelta(seconds=settings.request_timeout_s), "base": 2},
+    }
+    return GCSStore(
+        profile.bucket,
+        # each is given, because obstore takes from the server's environment what is not
+        config={"base_url": endpoint, "skip_signature": False},
+        client_options=client,
+        retry_config=retry,
+        credential_provider=credential,
+    )
+
+
+def _requests(
+    profile: "GcsProfile",
+    tokens: BearerTokens,
+    settings: StorageConfig,
+    *,
+    service: str = "",
+    retries: int | None = None,
+) -> ObjectRequests:
+    """To the objects of the bucket."""
+
+    def authorize() -> tuple[Mapping[str, str], Mapping[str, str]]:
+        return {}, {"Authorization": f"Bearer {tokens.current().value}"}
+
+    address = f"{settings.gcs.endpoint.rstrip('/')}{service}/storage/v1/b/{quote(profile.bucket, safe='')}/o"
+    return ObjectRequests(address, authorize=authorize, code_of=code_of, settings=settings, retries=retries)
