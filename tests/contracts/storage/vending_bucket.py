@@ -1,13 +1,13 @@
 """The object store in memory, with keys that end and a signer, as those of the clouds."""
 
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from lakewarden.storage.client_access import AccessRequest, ClientAccess, Delegation
 from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.issued_credentials import Issued, IssuedCredentials
-from tests.contracts.storage.bucket import BucketProfile, BucketStorage
+from tests.contracts.storage.bucket import BucketProfile
 
 
 class Keys:
@@ -26,21 +26,27 @@ class Keys:
         if self.error:
             raise StorageError(self.error)
         self.asked.append(request)
-        token = f"{len(self.asked)} {request.level} {request.location} {endpoint}"
-        return Issued({"bucket.token": token}, self.now() + timedelta(hours=1), self.now())
+        number = sum(each.location == request.location for each in self.asked)
+        token = f"{number} {request.level} {request.location} {endpoint}"
+        secrets = {"bucket.token": token, "bucket.key": f"{request.level} {request.location}"}
+        return Issued(secrets, self.now() + timedelta(hours=1), self.now())
 
 
 class VendingProfile(BucketProfile):
     KEYS: ClassVar[Keys]
 
-    def open(self, credential: StorageCredential | None) -> Storage:  # noqa: ARG002 it has none
-        return VendingStorage(self.location, self.endpoint, self.KEYS)
+    def open(self, credential: StorageCredential | None) -> Storage:
+        return cast("Storage", VendingStorage(super().open(credential), self.endpoint))
 
 
-class VendingStorage(BucketStorage):
-    def __init__(self, base: str, endpoint: str, keys: Keys) -> None:
-        super().__init__(base, endpoint)
-        self._where, self._keys = endpoint, keys
+class VendingStorage:
+    """What another storage does, except for engines."""
+
+    def __init__(self, inner: Storage, endpoint: str) -> None:
+        self._inner, self._where = inner, endpoint
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
         config = {"bucket.endpoint": self._where}
@@ -49,6 +55,7 @@ class VendingStorage(BucketStorage):
         if request.wanted == {Delegation.REMOTE_SIGNING}:
             return ClientAccess({**config, "bucket.signer": f"{request.routes.catalog_uri}/{request.routes.sign}"})
         key = (request.location, request.level, self._where)
-        issued = self._keys.kept.get(key, lambda: self._keys.issue(request, self._where))
+        keys = VendingProfile.KEYS  # of the present test, in which an opened storage may be an earlier one
+        issued = keys.kept.get(key, lambda: keys.issue(request, self._where))
         config["bucket.refresh"] = request.routes.credentials
         return ClientAccess(config, issued.properties, issued.expires_at, issued.fresh_until)

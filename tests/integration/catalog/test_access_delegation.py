@@ -84,6 +84,7 @@ def test_credentials_come_apart_for_their_location_and_again_in_config(lake: Lak
         "bucket.endpoint": "http://one",
         "bucket.refresh": f"v1/{lake.warehouse_id}/namespaces/sales/tables/orders/credentials",
         "bucket.token": f"1 write {orders} http://one",
+        "bucket.key": f"write {orders}",
     }
     assert body["storage-credentials"] == [{"prefix": orders, "config": config}]
     assert body["config"] == config
@@ -112,7 +113,9 @@ def test_the_header_decides_as_far_as_it_is_known(
         monkeypatch.setattr(asgi, "HOT_ROUTES", [])
     for _ in range(2):
         body = loaded(lake, wanted=wanted).json()
-        expected = {"bucket.endpoint"} | {"token": {"bucket.token", "bucket.refresh"}}.get(means, {f"bucket.{means}"})
+        expected = {"bucket.endpoint"} | {"token": {"bucket.token", "bucket.key", "bucket.refresh"}}.get(
+            means, {f"bucket.{means}"}
+        )
         assert body["config"].keys() == expected
         assert ("storage-credentials" in body) is (means == "token")
 
