@@ -38,11 +38,11 @@ def replay(sink: str, *, since: datetime) -> int | None:
     The worker that serves the sink loses its lease, and goes on from there.
     """
     rows = fetch(_SET_BACK, [log.position_before(since), sink])
-    return None if not rows else log.last_position() - int(rows[0][0])
+    return None if not rows else max(log.last_position() - int(rows[0][0]), 0)
 
 
 _SINKS: Final = """
-    select s.name, (select coalesce(max(position), 0) from event_log) - s.delivered,
+    select s.name, greatest((select coalesce(max(position), 0) from event_log) - s.delivered, 0),
            (select at from event_log where position > s.delivered order by position limit 1),
            s.failure, s.failing_since, s.seen_at,
            (select count(*) from event_dead_letter d where d.sink = s.name)

@@ -125,12 +125,15 @@ class _Served:
                 self._lease.renew()
 
     def close(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
-            self._sink = None
+        self._disconnect()
         if self._position is not None:
             self._lease.release()
             self._position = None
+
+    def _disconnect(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
 
     def _delivered(self, position: int) -> bool:
         # read before the events: whatever is logged later lies above
@@ -159,6 +162,7 @@ class _Served:
             refused = self._sink.deliver(messages)
         except SinkFailed as error:
             self._failures += 1
+            self._disconnect()  # a producer may be broken permanently
             _set_aside(self._name, error.refused)
             if error.done:
                 self._position = messages[error.done - 1].position

@@ -1,15 +1,24 @@
 """The relay delivers each event at least once and in order per object, whatever fails, and whoever else relays."""
 
 import json
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from django.utils import timezone
 from pydantic import SecretStr
 
@@ -17,7 +26,7 @@ from lakewarden import config
 from lakewarden.config import SinkConfig, WebhookSinkConfig
 from lakewarden.events import relay
 from lakewarden.events.commands import UnknownSink, replayed, status_lines
-from lakewarden.events.models import DeadLetter, EventSink
+from lakewarden.events.models import DeadLetter, EventSink, LoggedEvent
 from lakewarden.events.relay import Relay
 from lakewarden.events.sinks.interface import Message, Refused, SinkFailed
 from lakewarden.events.sinks.webhook import WebhookSink, signature
@@ -246,7 +255,7 @@ def test_a_webhook_never_reaches_private_addresses_unless_it_may(host: str) -> N
     settings = WebhookSinkConfig(url=f"http://{host}:9/", secret=SecretStr(SECRET))
     hook = WebhookSink(settings)
     with pytest.raises(SinkFailed, match="private address"):
-        hook.deliver([Message(1, timezone.now(), "t", "k", b"{}")])  # type: ignore[arg-type]
+        hook.deliver([Message(1, uuid4(), "t", "k", b"{}")])
 
 
 def test_the_command_line_tells_how_far_sinks_are_and_delivers_again(
@@ -262,3 +271,64 @@ def test_the_command_line_tells_how_far_sinks_are_and_delivers_again(
     assert memory.received[0].id == memory.received[1].id
     with pytest.raises(UnknownSink, match="known: lake"):
         replayed("laek", an_hour_ago)
+
+
+def test_positions_go_on_after_all_days_of_the_log_are_gone(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    change("t", 0)
+    with relaying(monkeypatch, lake=sink()):
+        until(lambda: EventSink.objects.filter(name="lake", delivered=1).exists(), "the first event")
+        LoggedEvent.objects.all().delete()
+        assert list(status_lines()) == ["0 events wait for a worker", "lake: 0 events wait"]
+        change("t", 1)
+        until(lambda: len(memory.received) == 2, "the event after them")
+    assert memory.numbers == [0, 1]
+
+
+@pytest.fixture
+def secure_receiver(receiver: Any, tmp_path: Path) -> Path:
+    """The receiver over TLS, with a certificate of its own for `hook.example`; returns the certificate."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook.example")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("hook.example")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = tmp_path / "hook.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(certificate.public_bytes(Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    receiver.socket = context.wrap_socket(receiver.socket, server_side=True)
+    return trusted
+
+
+@pytest.mark.parametrize("host", ["hook.example", "other.example"])
+def test_a_webhook_over_tls_must_prove_the_name_in_its_address(
+    receiver: Any, secure_receiver: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda name, *rest, **more: found if name == host else real(name, *rest, **more)
+    )
+    url = f"https://{host}:{receiver.server_port}/events"
+    hook = WebhookSink(webhook(receiver, url=url, ca_file=secure_receiver))
+    if host == "hook.example":
+        assert hook.deliver([Message(1, uuid4(), "t", "k", b"{}")]) == []
+        assert receiver.requests[0][0]["Host"] == f"{host}:{receiver.server_port}"
+    else:
+        with pytest.raises(SinkFailed, match="did not answer"):
+            hook.deliver([Message(1, uuid4(), "t", "k", b"{}")])
+        assert receiver.requests == []
+    hook.close()
