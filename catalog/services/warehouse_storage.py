@@ -23,8 +23,8 @@ def update(granted: Granted[Warehouse], spec: StorageSpec) -> Warehouse:
     """
     plan = warehouse_validation.of_storage(granted, spec, is_movable=_is_movable(granted.target), dry=False)
     plan.report.ensure_valid()
-    assert plan.profile is not None  # noqa: S101 a valid report has it
-    profile = plan.profile
+    assert plan.storage is not None  # noqa: S101 a valid report has it
+    profile = plan.storage.profile
     has_files = profile.location != granted.target.location and locations.may_hold_files(granted.target)
 
     def alteration(now: Warehouse) -> Alteration:

@@ -10,6 +10,7 @@ from lakewarden import backends
 from lakewarden.authz.model import Privilege
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, BadRequest
+from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import StorageError
 from lakewarden.storage.places import around, is_at_or_in
 from lakewarden.storage.profile import StorageProfile
@@ -24,7 +25,7 @@ def leave(warehouse: Warehouse) -> None:
     LeftLocation.objects.update_or_create(location=location, defaults=values)
 
 
-def check(context: RequestContext, profile: StorageProfile) -> frozenset[str]:
+def check(context: RequestContext, profile: StorageProfile, credential: StorageCredential | None) -> frozenset[str]:
     """The left locations that a warehouse with this profile may overlap: empty ones, and those the caller has rights
     to.
 
@@ -32,7 +33,7 @@ def check(context: RequestContext, profile: StorageProfile) -> frozenset[str]:
     """
     found = _overlapping(profile)
     for each in found:
-        if not (_may_take_over(context, each) or _is_empty(profile, each)):
+        if not (_may_take_over(context, each) or _is_empty(profile, credential, each)):
             raise _refused(profile)
     return frozenset(each.location for each in found)
 
@@ -63,12 +64,12 @@ def _may_take_over(context: RequestContext, left: LeftLocation) -> bool:
     return {Privilege.MODIFY, Privilege.MANAGE_GRANTS} <= held
 
 
-def _is_empty(profile: StorageProfile, left: LeftLocation) -> bool:
+def _is_empty(profile: StorageProfile, credential: StorageCredential | None, left: LeftLocation) -> bool:
     """Whether there is no file in the part that both locations share."""
     real = profile.real_location
     common = profile.location + left.location[len(real) :] if is_at_or_in(left.location, real) else profile.location
     try:
-        return backends.storage(profile).is_empty(common)
+        return backends.storage(profile, credential).is_empty(common)
     except StorageError as error:
         raise BadRequest(f"The storage cannot be used: {error}") from error
 

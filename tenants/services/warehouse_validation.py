@@ -1,7 +1,7 @@
 """The checks before a warehouse is created or its storage changed; dry runs return them as a report."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 from uuid import UUID
@@ -9,27 +9,21 @@ from uuid import UUID
 from lakewarden import backends, config
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
-from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument
+from lakewarden.errors import AlreadyExists, BadRequest, Forbidden, InvalidArgument, Unavailable
 from lakewarden.names import check_name, match_key
-from lakewarden.storage.interface import StorageError
+from lakewarden.secrets.interface import SecretError
+from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.places import overlap
-from lakewarden.storage.probe import Probe
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.profiles import parse_profile
 from tenants.access import is_server_administrator
 from tenants.models import Project, Warehouse
 from tenants.models.format_policy import FormatVersionPolicy
 from tenants.models.warehouse import SELF_MANAGED
-from tenants.services import left_locations
+from tenants.services import left_locations, storage_trial
 from tenants.services.validation_report import CheckName, Report
 
 MANAGED_BY = (SELF_MANAGED, "instance-admin")
-_STORAGE = (CheckName.STORAGE_CLIENT_INITIALIZED, CheckName.READ_WRITE)
-_VENDED = (
-    CheckName.VENDED_CREDENTIALS_ISSUED,
-    CheckName.VENDED_CREDENTIALS_READ_WRITE,
-    CheckName.VENDED_CREDENTIALS_SCOPE_ENFORCED,
-)
 _ONLY_UPDATES = "only for warehouses that exist"
 _ONLY_CREATION = "only for new warehouses"
 _NOT_REACHED = "the profile or its location was refused, so nothing was tried there"
@@ -37,10 +31,20 @@ _NOT_REACHED = "the profile or its location was refused, so nothing was tried th
 
 @dataclass(frozen=True, slots=True)
 class StorageSpec:
-    """The storage profile and credential of a request, not checked yet."""
+    """The storage profile and credential of a request, not checked yet; `kept`: refers to the present credential."""
 
     profile: Mapping[str, Any]
-    credential: Mapping[str, Any] | None = None
+    credential: Mapping[str, Any] | None = field(default=None, repr=False)
+    kept: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStorage:
+    """A profile and its credential; `kept` refers to the credential if it is the present one."""
+
+    profile: StorageProfile
+    credential: StorageCredential | None
+    kept: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Plan:
     """The report, and the parsed parts of the request (None: invalid)."""
 
     report: Report
-    profile: StorageProfile | None
+    storage: ParsedStorage | None
     policy: FormatVersionPolicy | None = None
     left: frozenset[str] = frozenset()
     """Locations that other warehouses left and that this one may overlap, see `left_locations`."""
@@ -68,18 +72,18 @@ class Plan:
 def of_creation(granted: Granted[Project], spec: WarehouseSpec, *, dry: bool) -> Plan:
     """Run all checks of a creation; `dry` leaves nothing in the storage, not even the warehouse's folder."""
     report = Report()
-    profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec.storage))
+    storage = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _parsed(spec.storage))
     report.skip(_ONLY_UPDATES, CheckName.PROFILE_COMPATIBLE)
     report.run(CheckName.WAREHOUSE_NAME_VALID, lambda: check_free(granted.target, spec.name))
-    left = _check_location(report, profile, granted.context, but=None)
+    left = _check_location(report, storage, granted.context, but=None)
     report.skip(_ONLY_UPDATES, CheckName.SPEC_MUTABLE)
     policy = report.run(
         CheckName.FORMAT_VERSION_POLICY_CONSISTENT,
         lambda: FormatVersionPolicy.parse(spec.allowed_format_versions, spec.default_format_version),
     )
     report.run(CheckName.MANAGED_BY_ALLOWED, lambda: check_managed_by(granted.context, spec.managed_by))
-    _try_storage(report, profile, dry=dry)
-    return Plan(report, profile, policy, left)
+    _try_storage(report, storage, dry=dry)
+    return Plan(report, storage, policy, left)
 
 
 def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bool, dry: bool) -> Plan:
@@ -88,11 +92,11 @@ def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bo
     """
     warehouse = granted.target
     report = Report()
-    profile = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _profile(spec))
-    if profile is None:
+    storage = report.run(CheckName.PROFILE_WELL_FORMED, lambda: _parsed(spec))
+    if storage is None:
         report.skip("the profile is not well-formed", CheckName.PROFILE_COMPATIBLE)
     else:
-        new = profile
+        new = storage.profile
         report.run(
             CheckName.PROFILE_COMPATIBLE, lambda: _check_compatible(warehouse.profile, new, is_movable=is_movable)
         )
@@ -101,11 +105,11 @@ def of_storage(granted: Granted[Warehouse], spec: StorageSpec, *, is_movable: bo
         report.skip("the profile is not compatible", CheckName.LOCATION_EXCLUSIVE)
         left: frozenset[str] = frozenset()
     else:
-        left = _check_location(report, profile, granted.context, but=warehouse.id)
+        left = _check_location(report, storage, granted.context, but=warehouse.id)
     report.run(CheckName.SPEC_MUTABLE, lambda: check_spec_mutable(warehouse, granted.context))
     report.skip(_ONLY_CREATION, CheckName.FORMAT_VERSION_POLICY_CONSISTENT, CheckName.MANAGED_BY_ALLOWED)
-    _try_storage(report, profile, dry=dry)
-    return Plan(report, profile, left=left)
+    _try_storage(report, storage, dry=dry)
+    return Plan(report, storage, left=left)
 
 
 def check_free(project: Project, name: str) -> None:
@@ -158,12 +162,28 @@ def _names(profile: StorageProfile) -> set[str]:
     return {profile.location, profile.real_location}
 
 
-def _profile(spec: StorageSpec) -> StorageProfile:
+def _parsed(spec: StorageSpec) -> ParsedStorage:
     profile = parse_profile(spec.profile)
     settings = config.current().storage
-    profile.ensure_credential(profile.parse_credential(spec.credential), settings)
+    given = _kept_credential(spec.kept) if spec.credential is None and spec.kept else spec.credential
+    try:
+        credential = profile.parse_credential(given)
+    except BadRequest as error:
+        if spec.credential is None:  # the message is about values that the caller has not sent
+            raise BadRequest(
+                f"storage-credential: the present one does not fit a profile of the type {profile.type!r}: send another"
+            ) from None
+        raise BadRequest(error.message) from None
+    profile.ensure_credential(credential, settings)
     profile.ensure_allowed(settings)
-    return profile
+    return ParsedStorage(profile, credential, spec.kept if spec.credential is None else None)
+
+
+def _kept_credential(reference: UUID) -> Mapping[str, str]:
+    try:
+        return backends.secrets().get(reference)
+    except SecretError as error:
+        raise Unavailable(f"The present credential cannot be read: {error}", retry_after_s=5) from error
 
 
 def _check_compatible(before: StorageProfile, after: StorageProfile, *, is_movable: bool) -> None:
@@ -176,44 +196,23 @@ def _check_compatible(before: StorageProfile, after: StorageProfile, *, is_movab
 
 
 def _check_location(
-    report: Report, profile: StorageProfile | None, context: RequestContext, *, but: UUID | None
+    report: Report, storage: ParsedStorage | None, context: RequestContext, *, but: UUID | None
 ) -> frozenset[str]:
-    if profile is None:
+    if storage is None:
         report.skip("the profile is not well-formed", CheckName.LOCATION_EXCLUSIVE)
         return frozenset()
 
     def check() -> frozenset[str]:
-        ensure_exclusive(profile, but=but)
-        return left_locations.check(context, profile)
+        ensure_exclusive(storage.profile, but=but)
+        return left_locations.check(context, storage.profile, storage.credential)
 
     return report.run(CheckName.LOCATION_EXCLUSIVE, check) or frozenset()
 
 
-def _try_storage(report: Report, profile: StorageProfile | None, *, dry: bool) -> None:
-    """Write, read and remove a file, unless the location may belong to another warehouse."""
+def _try_storage(report: Report, storage: ParsedStorage | None, *, dry: bool) -> None:
+    """Try it as the server and as an engine, unless the location may belong to another warehouse."""
     refused = any(report.has_failed(name) for name in (CheckName.PROFILE_COMPATIBLE, CheckName.LOCATION_EXCLUSIVE))
-    if profile is None or refused:
-        report.skip(_NOT_REACHED, *_STORAGE, *_VENDED, CheckName.CLEANUP)
+    if storage is None or refused:
+        report.skip(_NOT_REACHED, *storage_trial.CHECKS)
         return
-    probe = report.run(CheckName.STORAGE_CLIENT_INITIALIZED, lambda: _probe(profile))
-    if probe is None:
-        report.skip("the storage could not be opened", CheckName.READ_WRITE, *_VENDED, CheckName.CLEANUP)
-        return
-    report.run(CheckName.READ_WRITE, lambda: _translated(probe.write_and_read))
-    report.skip(f"storage of the type {profile.type!r} has no credentials to vend", *_VENDED)
-    folders = dry or not report.valid
-    report.run(CheckName.CLEANUP, lambda: _translated(lambda: probe.clean_up(folders=folders)))
-
-
-def _probe(profile: StorageProfile) -> Probe:
-    try:
-        return Probe(backends.storage(profile), profile.location)
-    except StorageError as error:
-        raise BadRequest(f"The storage cannot be opened: {error}") from error
-
-
-def _translated(step: Callable[[], None]) -> None:
-    try:
-        step()
-    except StorageError as error:
-        raise BadRequest(f"The storage cannot be used: {error}") from error
+    storage_trial.run(report, storage.profile, storage.credential, keep_folders=not dry and report.valid)

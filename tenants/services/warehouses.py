@@ -36,21 +36,21 @@ def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_p
     quotas.ensure_room("warehouses_in_project", Warehouse.objects.filter(project_id=project_id), within=project_id)
     plan = warehouse_validation.of_creation(granted, spec, dry=False)
     plan.report.ensure_valid()
-    assert plan.profile is not None  # noqa: S101 a valid report has both
+    assert plan.storage is not None  # noqa: S101 a valid report has both
     assert plan.policy is not None  # noqa: S101
     warehouse = Warehouse(
         id=new_id(),
         project=granted.target,
         name=spec.name,
         name_key=match_key(spec.name),
-        storage_profile=plan.profile.dump(),
-        location=plan.profile.location,
+        storage_profile=plan.storage.profile.dump(),
+        location=plan.storage.profile.location,
         delete_profile=delete_profile,
         allowed_format_versions=list(plan.policy.allowed),
         default_format_version=plan.policy.default,
         managed_by=spec.managed_by or SELF_MANAGED,
     )
-    _insert(granted, warehouse, plan.profile, left=plan.left)
+    _insert(granted, warehouse, plan.storage.profile, left=plan.left)
     return warehouse
 
 

@@ -26,6 +26,20 @@ class StorageConfig(Section):
         description="Storages with a credential that one process keeps open; the one that was not used for the longest "
         "time is opened again when it is needed.",
     )
+    validation_timeout_s: float = Field(
+        60,
+        ge=1,
+        le=600,
+        description="Seconds that the validation of a warehouse's storage may take, with all of its checks. Then the "
+        "check that was running has failed.",
+    )
+    max_validations_at_once: int = Field(
+        4,
+        ge=1,
+        le=64,
+        description="Validations of storage that one process runs at a time, with those that a storage does not answer "
+        "any more; further ones are answered 503.",
+    )
     commit_threads: int = Field(
         16,
         ge=2,

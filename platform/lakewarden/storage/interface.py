@@ -24,6 +24,10 @@ class FileTaken(StorageError):
     """There is a file at the location already."""
 
 
+class AccessDenied(StorageError):
+    """The store knows who asks, and does not allow it: the rights of the keys are too small."""
+
+
 class StorageUnavailable(StorageError):
     """It cannot be used now, whatever is asked of it: it says nothing about files or locations.
 

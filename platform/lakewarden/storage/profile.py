@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lakewarden.config import StorageConfig
 from lakewarden.errors import BadRequest
+from lakewarden.storage.client_access import ClientAccess
 from lakewarden.storage.credential import StorageCredential, parse_credential
 from lakewarden.storage.interface import Storage
 from lakewarden.storage.layouts import DEFAULT, Layout, StorageLayout
@@ -90,6 +91,10 @@ class StorageProfile(BaseModel, ABC):
         return False
 
     def signer(self, credential: StorageCredential | None) -> RequestSigner:
+        raise NotImplementedError
+
+    def open_as_engine(self, access: ClientAccess) -> Storage:
+        """As an engine reaches it that has received `access`: it proves what the credentials in it can do."""
         raise NotImplementedError
 
     def dump(self) -> dict[str, Any]:

@@ -27,15 +27,15 @@ class LockedBucketProfile(BucketProfile):
     def open(self, credential: StorageCredential | None) -> Storage:
         if not isinstance(credential, BucketKey):
             raise StorageError("a key is needed")
-        return LockedBucketStorage(self.location, self.endpoint, credential)
+        return LockedBucketStorage(self, credential)
 
 
 class LockedBucketStorage(BucketStorage):
-    def __init__(self, base: str, endpoint: str, credential: BucketKey) -> None:
-        super().__init__(base, endpoint)
+    def __init__(self, profile: BucketProfile, credential: BucketKey) -> None:
+        super().__init__(profile)
         self._key = credential.key.get_secret_value()
 
-    def _place(self, location: str) -> str:
+    def _place(self, location: str, verb: str | None = None) -> str:
         if [self._key] != KEY:
             raise StorageError("The store does not accept this key")
-        return super()._place(location)
+        return super()._place(location, verb)

@@ -1,10 +1,12 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lakewarden.storage.interface import StorageError
-from lakewarden.storage.probe import Probe
+from lakewarden.storage.probe import EngineProbe, Probe
 from lakewarden.storage.profiles import parse_profile
+from tests.contracts.storage.bucket import LEAKS, OBJECTS, BucketProfile, BucketStorage, forget
 
 
 def probe(directory: Path) -> Probe:
@@ -42,3 +44,58 @@ def test_where_nothing_could_be_written_there_is_nothing_to_clean_up(tmp_path: P
         tried.write_and_read()
     tried.clean_up(folders=True)
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.fixture
+def engine() -> Iterator[EngineProbe]:
+    profile = BucketProfile.model_validate({"type": "bucket", "bucket": "one", "issues-keys": True})
+    store = profile.open(None)
+    first = Probe(store, profile.location)
+    first.write_and_read()
+    yield EngineProbe(profile, store, first.file)
+    forget()
+
+
+def test_what_is_issued_for_one_table_reaches_no_other_place(engine: EngineProbe) -> None:
+    before = set(OBJECTS)
+    assert engine.issue()
+    engine.write_and_read()
+    engine.try_to_leave()
+    engine.clean_up()
+    assert set(OBJECTS) == before
+
+
+@pytest.mark.parametrize(
+    ("leak", "words"),
+    [
+        ("write", "can also write a file beside their table, write a file although they are for reading: it does not"),
+        ("read", "can also read a file beside their table: it does not enforce"),
+        ("list", "can also list the folder around their table: it does not enforce"),
+        ("delete", "can also delete a file beside their table: it does not enforce"),
+    ],
+)
+def test_a_store_that_enforces_nothing_is_found_out(engine: EngineProbe, leak: str, words: str) -> None:
+    before = set(OBJECTS)
+    LEAKS.add(leak)
+    assert engine.issue()
+    engine.write_and_read()
+    with pytest.raises(StorageError, match=words):
+        engine.try_to_leave()
+    engine.clean_up()
+    assert set(OBJECTS) <= before
+
+
+def test_another_failure_is_not_taken_for_a_refusal(engine: EngineProbe, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: object, location: str, *, since: object = None) -> bool:
+        raise StorageError("The store answered 500")
+
+    assert engine.issue()
+    monkeypatch.setattr(BucketStorage, "is_empty", fails)
+    with pytest.raises(StorageError, match=r"can list .* could not be tried: The store answered 500"):
+        engine.try_to_leave()
+
+
+def test_a_storage_that_issues_nothing_says_so() -> None:
+    profile = BucketProfile.model_validate({"type": "bucket", "bucket": "one"})
+    store = profile.open(None)
+    assert not EngineProbe(profile, store, f"{profile.location}/file").issue()
