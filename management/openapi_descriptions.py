@@ -162,7 +162,8 @@ MEMBERS: Final = {
     "status": "The status.",
     "status-code": "The HTTP status.",
     "status-codes": "Only calls with these HTTP statuses.",
-    "storage-credential": "A credential for the storage; storage of the type `local` has none.",
+    "storage-credential": "A credential for the storage; storage of the type `local` has none. In an update: if "
+    "omitted, the present one is kept.",
     "storage-profile": 'Where the files are stored, such as `{"type": "local", "base-path": "/srv/lake"}`.',
     "table-id": "The table's id.",
     "tabular-id": "The id of the table, view or generic table.",

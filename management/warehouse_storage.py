@@ -1,7 +1,9 @@
 """The storage of a warehouse: changes, and dry runs of changes."""
 
+from typing import Any
+
 from django.urls import path
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,7 +15,6 @@ from management.base_serializers import Body
 from management.warehouse_reports import ReportShape, report_body
 from management.warehouses import WarehouseShape
 from tenants import access
-from tenants.services.warehouse_validation import StorageSpec
 
 
 class StorageBody(Body):
@@ -21,8 +22,8 @@ class StorageBody(Body):
     storage_credential = serializers.DictField(required=False)
 
     @property
-    def spec(self) -> StorageSpec:
-        return StorageSpec(self.get("storage_profile"), self.get("storage_credential"))
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        return self.get("storage_profile"), self.get("storage_credential")
 
 
 class StorageCredentialBody(Body):
@@ -34,26 +35,29 @@ class WarehouseStorage(ManagementView):
     def post(self, _request: Request, warehouse_id: str) -> Response:
         """Change the storage profile of the warehouse, after testing access to it.
 
-        The base path cannot change once the warehouse has namespaces.
+        What says where the files are (the base path, or the bucket and the key prefix) cannot change once the warehouse
+        has namespaces. Without a credential, the warehouse keeps its present one.
         """
         body = self.body(StorageBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
-        return Response(WarehouseShape.of(warehouse_storage.update(granted, body.spec)))
+        return Response(WarehouseShape.of(warehouse_storage.update(granted, *body.parts)))
 
 
 class WarehouseStorageCredential(ManagementView):
     @extend_schema(
         request=StorageCredentialBody,
-        responses={400: OpenApiResponse(description="The warehouse has no storage credential.")},
+        responses={200: WarehouseShape},
     )
     def post(self, _request: Request, warehouse_id: str) -> Response:
-        """Change the storage credential of the warehouse.
+        """Change the storage credential of the warehouse, after testing access with it.
 
-        Always refused: no supported storage type has a credential yet.
+        Running requests end with the previous credential, which is then deleted; all later ones use the new one.
+        Without a credential, the present one is removed, if the storage can be used without. Storage of the type
+        `local` has none: it is refused with 400.
         """
-        self.body(StorageCredentialBody)
+        credential = self.body(StorageCredentialBody).get("new_storage_credential")
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE_CREDENTIAL)
-        warehouse_storage.set_credential(granted)
+        return Response(WarehouseShape.of(warehouse_storage.set_credential(granted, credential)))
 
 
 class ValidateProfile(ManagementView):
@@ -62,7 +66,7 @@ class ValidateProfile(ManagementView):
         """Run all checks of `POST …/storage` and return their results, without changing anything."""
         body = self.body(StorageBody)
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
-        return Response(report_body(warehouse_storage.validate(granted, body.spec)))
+        return Response(report_body(warehouse_storage.validate(granted, *body.parts)))
 
 
 class ValidateCredential(ManagementView):
@@ -79,7 +83,7 @@ class ValidateAccess(ManagementView):
     def post(self, _request: Request, warehouse_id: str) -> Response:
         """Test access to the current storage of the warehouse."""
         granted = access.warehouse(self.context, warehouse_id, WarehouseAction.UPDATE_STORAGE)
-        return Response(report_body(warehouse_storage.validate_credential(granted, None)))
+        return Response(report_body(warehouse_storage.validate_access(granted)))
 
 
 routes = [

@@ -53,7 +53,9 @@ class WarehouseShape(Shape):
     status = serializers.CharField()
     protected = serializers.BooleanField(source="is_protected")
     storage_profile = serializers.JSONField()
-    storage_credential_type = CredentialTypeShape(required=False, help_text="Local storage has no credential.")
+    storage_credential_type = CredentialTypeShape(
+        source="credential_type", required=False, help_text="Without the credential itself, which is never returned."
+    )
     delete_profile = DeleteProfileField()
     allowed_format_versions = serializers.ListField(child=serializers.IntegerField())
     default_format_version = serializers.IntegerField(required=False)

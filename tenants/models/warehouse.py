@@ -45,6 +45,7 @@ class Warehouse(models.Model):
     status = models.TextField(choices=Status.choices, default=Status.ACTIVE)
     storage_profile = models.JSONField()
     storage_secret = models.UUIDField(null=True, help_text="Refers to the credential in the secret store.")
+    storage_credential_type = models.TextField(db_default="", default="", help_text="Empty: there is none.")
     location = models.TextField(unique=True)
     delete_profile = models.JSONField()
     protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
@@ -77,6 +78,13 @@ class Warehouse(models.Model):
     @property
     def deletion_profile(self) -> DeleteProfile:
         return DeleteProfile.parse(self.delete_profile)
+
+    @property
+    def credential_type(self) -> dict[str, str] | None:
+        """The public part of the credential; None: the warehouse has none."""
+        kinds = {kind.KIND: kind for kind in self.profile.CREDENTIALS}
+        found = kinds.get(self.storage_credential_type)
+        return {"type": found.FAMILY, "credential_type": found.KIND} if found else None
 
     @property
     def profile(self) -> StorageProfile:

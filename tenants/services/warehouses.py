@@ -1,6 +1,6 @@
 """Creates and lists warehouses. Changes are in `warehouse_states`, the checks in `warehouse_validation`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import IntegrityError, connection
@@ -19,7 +19,8 @@ from tenants import access
 from tenants.access import warehouse_chain
 from tenants.models import Project, Warehouse
 from tenants.models.warehouse import SELF_MANAGED
-from tenants.services import left_locations, projects, warehouse_validation
+from tenants.services import left_locations, projects, warehouse_secrets, warehouse_validation
+from tenants.services.warehouse_secrets import Kept
 from tenants.services.warehouse_validation import StorageSpec, WarehouseSpec
 
 _CREATION_LOCK = 0x6C6B7768  # advisory lock: no constraint can express overlap, so locations are checked one at a time
@@ -38,27 +39,35 @@ def create_validated(granted: Granted[Project], spec: WarehouseSpec, *, delete_p
     plan.report.ensure_valid()
     assert plan.storage is not None  # noqa: S101 a valid report has both
     assert plan.policy is not None  # noqa: S101
+    profile, credential = plan.storage.profile, plan.storage.credential
     warehouse = Warehouse(
         id=new_id(),
         project=granted.target,
         name=spec.name,
         name_key=match_key(spec.name),
-        storage_profile=plan.storage.profile.dump(),
-        location=plan.storage.profile.location,
+        storage_profile=profile.dump(),
+        storage_credential_type=credential.KIND if credential else "",
+        location=profile.location,
         delete_profile=delete_profile,
         allowed_format_versions=list(plan.policy.allowed),
         default_format_version=plan.policy.default,
         managed_by=spec.managed_by or SELF_MANAGED,
     )
-    _insert(granted, warehouse, plan.storage.profile, left=plan.left)
+    with warehouse_secrets.kept(credential) as kept:
+        _insert(granted, warehouse, profile, kept, left=plan.left)
     return warehouse
 
 
 def create(
-    granted: Granted[Project], name: str, *, profile: StorageProfile, delete_profile: dict[str, Any]
+    granted: Granted[Project],
+    name: str,
+    *,
+    profile: StorageProfile,
+    credential: Mapping[str, Any] | None = None,
+    delete_profile: dict[str, Any],
 ) -> Warehouse:
     """Like `create_validated`, with a parsed profile and defaults for everything else."""
-    spec = WarehouseSpec(name, StorageSpec(profile.dump()))
+    spec = WarehouseSpec(name, StorageSpec(profile.dump(), credential))
     return create_validated(granted, spec, delete_profile=delete_profile)
 
 
@@ -76,7 +85,9 @@ def lock_creations() -> None:
         cursor.execute("select pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
 
 
-def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StorageProfile, *, left: frozenset[str]) -> None:
+def _insert(
+    granted: Granted[Project], warehouse: Warehouse, profile: StorageProfile, kept: Kept, *, left: frozenset[str]
+) -> None:
     project, context = granted.target, granted.context
     try:
         with changing():
@@ -84,6 +95,7 @@ def _insert(granted: Granted[Project], warehouse: Warehouse, profile: StoragePro
             projects.bump_epoch(project.id)
             warehouse_validation.ensure_exclusive(profile, but=None)
             left_locations.take(profile, checked=left)
+            warehouse.storage_secret = kept.reference
             warehouse.save(force_insert=True)
             ledger.give_creator(warehouse_chain(warehouse), context.caller)
             data = {"name": warehouse.name, "location": warehouse.location}

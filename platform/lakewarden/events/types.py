@@ -106,7 +106,13 @@ _WAREHOUSES: Final[dict[str, EventType]] = {
         "A warehouse was deactivated: the catalog no longer serves it.", ("warehouse",), ("name",)
     ),
     "updateWarehouseStorage": EventType(
-        "A warehouse's storage profile was changed.", ("warehouse",), ("name", "location", "before")
+        "A warehouse's storage profile was changed; `credential-type` if its credential was changed, too.",
+        ("warehouse",),
+        ("name", "location", "before"),
+        ("credential-type",),
+    ),
+    "updateWarehouseStorageCredential": EventType(
+        "A warehouse received another storage credential.", ("warehouse",), ("name", "credential-type")
     ),
     "updateWarehouseDeleteProfile": EventType(
         "A warehouse's delete profile was changed.", ("warehouse",), ("name", "delete-profile")
