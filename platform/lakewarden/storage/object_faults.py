@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from lakewarden.storage.interface import FileMissing, FileTaken, StorageError, StorageUnavailable
+from lakewarden.storage.interface import AccessDenied, FileMissing, FileTaken, StorageError, StorageUnavailable
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([\w.]{1,80})</Code>")
@@ -16,6 +16,7 @@ _REGION = re.compile(r"expecting (?:'|&#39;|&apos;)([\w-]{1,40})")
 _REDIRECT: Final = "redirect without LOCATION"  # the words of obstore, which omits the status
 _KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Decode|Request)\b")
 
+_DENIED: Final = frozenset({"AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure"})
 _LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -33,6 +34,11 @@ class Fault:
     def is_passing(self) -> bool:
         """Whether the same request may succeed later; whether it had an effect is then not known."""
         return self.status is None or self.status in _LATER
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the store knows who asks: it also answers 403 when keys or clocks are wrong."""
+        return self.status == 403 and (self.code is None or self.code in _DENIED)  # noqa: PLR2004
 
     @classmethod
     def of(cls, error: BaseException) -> "Fault":
@@ -72,14 +78,17 @@ def translated(error: BaseException, *, doing: str, location: str, advice: Advic
     fault = error.fault if isinstance(error, StoreFailed) else Fault.of(error)
     if advised := advice(fault):
         message = f"The storage refused {doing} {location}: {advised}"
-        return StorageUnavailable(message) if fault.is_passing else StorageError(message)
+        if fault.is_passing:
+            return StorageUnavailable(message)
+        return AccessDenied(message) if fault.is_denied else StorageError(message)
     if fault.status == 404 or isinstance(error, FileNotFoundError):  # noqa: PLR2004
         return FileMissing(f"No file at {location}")
     if fault.is_passing:
         return StorageUnavailable(f"{doing.capitalize()} {location} failed: {_passing(fault)}")
     if fault.status == 412:  # noqa: PLR2004
         return FileTaken(f"A file already exists at {location}")
-    return StorageError(f"The storage refused {doing} {location}: {_answer(fault)}")
+    kind = AccessDenied if fault.is_denied else StorageError
+    return kind(f"The storage refused {doing} {location}: {_answer(fault)}")
 
 
 def _passing(fault: Fault) -> str:

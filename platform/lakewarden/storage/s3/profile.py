@@ -9,12 +9,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from lakewarden import config
 from lakewarden.config import StorageConfig
 from lakewarden.errors import BadRequest
+from lakewarden.storage.client_access import ClientAccess
 from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.object_locations import normal_location, normal_prefix
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.request_signing import RequestSigner
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
+from lakewarden.storage.s3.issued_keys import IssuedKeys
 
 SCHEME = "s3"
 ALTERNATIVES = ("s3a", "s3n")
@@ -153,6 +155,11 @@ class S3Profile(StorageProfile):
         from lakewarden.storage.s3.server_keys import server_keys  # noqa: PLC0415
 
         return S3RequestSigner(self, server_keys(self, _given(credential, self.bucket), config.current().storage))
+
+    def open_as_engine(self, access: ClientAccess) -> Storage:
+        from lakewarden.storage.s3.storage import S3Storage  # noqa: PLC0415 as above
+
+        return S3Storage(self, IssuedKeys.of(access), config.current().storage)
 
     def _ensure_identity(self, credential: AwsSystemIdentity, settings: StorageConfig) -> None:
         if not settings.aws.system_identity:

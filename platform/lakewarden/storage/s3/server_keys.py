@@ -1,4 +1,4 @@
-"""The keys with which the server itself uses a bucket: given, of the machine, or of a role that it assumes."""
+"""The keys with which the server uses a bucket: given, of the machine, of a role, or an engine's that it tries."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -20,6 +20,7 @@ from botocore.session import Session
 from lakewarden.config import StorageConfig
 from lakewarden.storage.interface import StorageError, StorageUnavailable
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
+from lakewarden.storage.s3.issued_keys import IssuedKeys
 from lakewarden.storage.s3.sigv4 import SigningKeys
 
 if TYPE_CHECKING:
@@ -83,7 +84,10 @@ def own_keys(profile: "S3Profile", credential: S3Credential) -> ServerKeys:
     return ServerKeys(_own(credential), of=f"the storage credential of the bucket {profile.bucket}")
 
 
-def server_keys(profile: "S3Profile", credential: S3Credential, settings: StorageConfig) -> ServerKeys:
+def server_keys(profile: "S3Profile", credential: S3Credential | IssuedKeys, settings: StorageConfig) -> ServerKeys:
+    if isinstance(credential, IssuedKeys):
+        keys = Credentials(credential.access_key_id, credential.secret_access_key, credential.session_token)
+        return ServerKeys(keys, of=f"an engine that uses the bucket {profile.bucket}")
     if profile.assume_role_arn is None or isinstance(credential, CloudflareR2):
         return own_keys(profile, credential)
     own = _own(credential)

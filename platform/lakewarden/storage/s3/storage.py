@@ -8,10 +8,12 @@ from obstore.store import S3Store
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
+from lakewarden.storage.interface import StorageError
 from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.s3.advice import advice
 from lakewarden.storage.s3.client_access import S3ClientAccess
 from lakewarden.storage.s3.credentials import S3Credential
+from lakewarden.storage.s3.issued_keys import IssuedKeys
 from lakewarden.storage.s3.listing import S3Listing, with_md5, without_redirects
 from lakewarden.storage.s3.server_keys import ServerKeys, request_config, server_keys
 from lakewarden.storage.s3.versions import S3VersionsListing
@@ -26,7 +28,7 @@ _CONNECTIONS = 64
 
 
 class S3Storage(ObjectStorage):
-    def __init__(self, profile: "S3Profile", credential: S3Credential, settings: StorageConfig) -> None:
+    def __init__(self, profile: "S3Profile", credential: S3Credential | IssuedKeys, settings: StorageConfig) -> None:
         keys = server_keys(profile, credential, settings)
         super().__init__(
             _store(profile, keys, settings, retries=settings.retries),
@@ -38,10 +40,15 @@ class S3Storage(ObjectStorage):
             settings=settings,
             prepare=keys.ensure_there,
         )
-        self._access = S3ClientAccess(profile, credential, settings)
+        if isinstance(credential, IssuedKeys):
+            self._access: S3ClientAccess | None = None
+        else:
+            self._access = S3ClientAccess(profile, credential, settings)
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
         self._place(request.location)
+        if self._access is None:
+            raise StorageError("Keys that were issued to an engine issue no further ones")
         return self._access.of(request)
 
 
