@@ -13,6 +13,7 @@ from rest_framework import serializers
 
 from catalog.tabular_types import TABULAR_TYPES, word_of
 from lakewarden.http.openapi import IncompleteDocument
+from management import storage_descriptions, storage_shapes
 from management.base_serializers import Body, Shape
 from management.idempotent_requests import MUTATING
 from management.openapi_components import COMPONENTS, ERROR, PATHS
@@ -152,8 +153,11 @@ def complete(result: dict[str, Any], **_: object) -> dict[str, Any]:
     """Add shared components and further paths; the library calls it at the end."""
     for kind, made in COMPONENTS.items():
         result["components"].setdefault(kind, {}).update(made)
+    storage = storage_shapes.components()
+    result["components"]["schemas"].update(storage)
     paths = dict(sorted({**result["paths"], **PATHS}.items()))
     _describe_parameters(paths)
+    _describe_members(storage, storage_descriptions.MEMBERS)
     _describe_members(result["components"]["schemas"])
     return {**result, "paths": paths, "security": [{"bearer": []}]}
 
@@ -170,11 +174,11 @@ def _describe_parameters(paths: Mapping[str, Mapping[str, dict[str, Any]]]) -> N
                     parameter["description"] = PATH_PARAMETERS[name]
 
 
-def _describe_members(schemas: Mapping[str, dict[str, Any]]) -> None:
+def _describe_members(schemas: Mapping[str, dict[str, Any]], known: Mapping[str, str] = MEMBERS) -> None:
     """Add descriptions of members that have none of their own. Raises IncompleteDocument if one is missing."""
     for component, schema in schemas.items():
         for name, member in schema.get("properties", {}).items():
-            text = MEMBERS_OF.get((component, name)) or MEMBERS.get(name)
+            text = MEMBERS_OF.get((component, name)) or known.get(name)
             if "$ref" in member or ("description" in member and (component, name) not in MEMBERS_OF):
                 continue
             if text is None:

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,13 +12,13 @@ from lakewarden.authz.actions import WarehouseAction
 from management.api import ManagementView
 from management.base_serializers import Body
 from management.warehouse_reports import ReportShape, report_body
-from management.warehouses import WarehouseShape
+from management.warehouses import CredentialField, ProfileField, WarehouseShape
 from tenants import access
 
 
 class StorageBody(Body):
-    storage_profile = serializers.DictField()
-    storage_credential = serializers.DictField(required=False)
+    storage_profile = ProfileField()
+    storage_credential = CredentialField(required=False)
 
     @property
     def parts(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -27,7 +26,7 @@ class StorageBody(Body):
 
 
 class StorageCredentialBody(Body):
-    new_storage_credential = serializers.DictField(required=False)
+    new_storage_credential = CredentialField(required=False)
 
 
 class WarehouseStorage(ManagementView):

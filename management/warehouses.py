@@ -13,6 +13,7 @@ from catalog.services.deletion import drop_warehouse
 from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page, next_token
+from management import storage_shapes
 from management.api import ManagementView
 from management.base_serializers import Body, Shape
 from management.warehouse_reports import ReportShape, report_body
@@ -40,6 +41,16 @@ class DeleteProfileField(serializers.DictField):
     """`{"type": "hard"}` or `{"type": "soft", "expiration-seconds": …}`."""
 
 
+@extend_schema_field(storage_shapes.PROFILE)
+class ProfileField(serializers.DictField):
+    """A storage profile, which `parse_profile` parses."""
+
+
+@extend_schema_field(storage_shapes.CREDENTIAL)
+class CredentialField(serializers.DictField):
+    """A storage credential, which its profile parses."""
+
+
 class CredentialTypeShape(Shape):
     type = serializers.CharField()
     credential_type = serializers.CharField()
@@ -52,7 +63,7 @@ class WarehouseShape(Shape):
     project_id = serializers.CharField()
     status = serializers.CharField()
     protected = serializers.BooleanField(source="is_protected")
-    storage_profile = serializers.JSONField()
+    storage_profile = ProfileField()
     storage_credential_type = CredentialTypeShape(
         source="credential_type", required=False, help_text="Without the credential itself, which is never returned."
     )
@@ -70,8 +81,8 @@ class WarehouseListShape(Shape):
 
 class WarehouseBody(Body):
     warehouse_name = serializers.CharField(trim_whitespace=False)
-    storage_profile = serializers.DictField()
-    storage_credential = serializers.DictField(required=False)
+    storage_profile = ProfileField()
+    storage_credential = CredentialField(required=False)
     delete_profile = DeleteProfileField(default=HARD)
     allowed_format_versions = serializers.ListField(child=serializers.IntegerField(), required=False)
     default_format_version = serializers.IntegerField(required=False)

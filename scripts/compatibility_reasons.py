@@ -88,9 +88,25 @@ DELIBERATE = (
         "What is dropped together can be restored like what is dropped alone.",
         "`force=true` deletes permanently",
     ),
+    Deliberate(
+        "In the storage layout `default`, each namespace has a folder, in which its tables are.",
+        "Who may write in a namespace may choose locations in its folder, and in no other namespace's.",
+        "the layout `tabular-only`",
+    ),
+    Deliberate(
+        "A change of the storage profile without a credential keeps the present one.",
+        "A new role or endpoint does not need the keys again, which whoever changes it may not have.",
+        "`…/storage-credential` without a credential removes it",
+    ),
+    Deliberate(
+        "The locations of warehouses do not overlap in the whole server, and a bucket is the same place by whichever "
+        "endpoint it is reached.",
+        "Whoever owns a warehouse could otherwise reach the files of another project's.",
+    ),
 )
 
-_LOCAL = "this release stores on local file systems only, which have a base path and no credential"
+_OTHER_CLOUDS = "OneLake and STACKIT have no types of their own; a bucket of STACKIT is of the type `s3`"
+_LATER = "this release has no storage of this type"
 _ONE_EDITION = "there is one edition with one licence, which names nobody and does not expire"
 
 DIFFERENT = {
@@ -104,9 +120,19 @@ DIFFERENT = {
     ("GET */info", "answer: lakekeeper-enterprise-*"): _ONE_EDITION,
     ("GET */info", "answer: *commit-sha"): "the version identifies the commit",
     ("GET */info", "answer: license-status.*"): _ONE_EDITION,
-    ("*", "*storage-profile*"): _LOCAL,
-    ("*", "*storage-credential*"): _LOCAL,
-    ("POST */storage-credential", "status: 200"): _LOCAL,
+    **{
+        ("*", f"*storage-profile.{member}*"): _OTHER_CLOUDS
+        for member in (
+            "credentials-group-urn",
+            "directory-rel-path",
+            "endpoint-mode",
+            "lakehouse-id",
+            "top-level-folder",
+            "workspace-id",
+        )
+    },
+    ("*", "*storage-profile.*"): _LATER,
+    ("*", "*storage-credential.*"): _LATER,
     ("*", "*queue-config.cleanup-period"): "",  # accepted, and of no effect: it is always a day
     ("*", "*queue-config.retention-period"): "",  # accepted and answered: `queue-config` has no fixed members
     ("*/task/*", "answer: *warehouse-id may be missing"): "tasks of a project have none, and share the schema",

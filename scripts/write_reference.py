@@ -55,6 +55,14 @@ def compatibility() -> str:
     return clients.page(openapi_document.document())
 
 
+def storage() -> str:
+    """The page of storage profiles and credentials."""
+    from management import openapi_document  # noqa: PLC0415 it needs Django's apps
+    from scripts import storage as shapes  # noqa: PLC0415
+
+    return shapes.page(openapi_document.document())
+
+
 def catalog_api() -> str:
     """The OpenAPI document of the catalog API. Raises IncompleteDocument that lists what the code does not say."""
     from catalog.api.openapi import document  # noqa: PLC0415 it needs Django's apps
@@ -79,6 +87,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "management-api.yaml": management_api,
     "catalog-api.yaml": catalog_api,
     "compatibility.md": compatibility,
+    "storage.md": storage,
 }
 
 

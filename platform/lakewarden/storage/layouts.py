@@ -67,7 +67,7 @@ class Layout(BaseModel):
 class DefaultLayout(Layout):
     """A folder for each namespace, whatever its level, and in it one for each table; both are named by ids."""
 
-    type: Literal["default"] = "default"
+    type: Literal["default"]
 
 
 class FullHierarchy(Layout):
@@ -106,7 +106,7 @@ class TabularOnly(Layout):
 
 
 StorageLayout = Annotated[DefaultLayout | FullHierarchy | TabularOnly, Field(discriminator="type")]
-DEFAULT: Final = DefaultLayout()
+DEFAULT: Final = DefaultLayout(type="default")
 
 
 def _rendered(template: str, *, name: str, uuid: UUID) -> str:

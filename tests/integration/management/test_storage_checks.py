@@ -24,6 +24,12 @@ VENDED = (
 )
 
 
+@pytest.fixture
+def client(client: AsgiClient) -> AsgiClient:
+    """A client that does not know the document: storage of this type is not in it."""
+    return AsgiClient(client.headers)
+
+
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(PROFILES, "bucket", BucketProfile)

@@ -1,0 +1,50 @@
+"""Descriptions of the members of storage profiles and credentials, for API users; by component, or for all of them."""
+
+from typing import Final
+
+MEMBERS: Final = {
+    "access-key-id": "The id of the key.",
+    "account-id": "The id of the Cloudflare account.",
+    "account-name": "The storage account.",
+    "allow-alternative-protocols": "Whether locations may also be written with the older schemes of Hadoop, such as "
+    "`s3a` and `wasbs`; they mean the same place.",
+    "assume-role-arn": "The role that the server assumes for its own access. Engines' credentials are issued for it, "
+    "too, unless `sts-role-arn` names another one.",
+    "authority-host": "The address of Microsoft Entra ID.",
+    "aws-kms-key-arn": "The KMS key with which files are encrypted.",
+    "base-path": "The directory. It must be below one of the server's `storage.local_roots`.",
+    "bucket": "The bucket.",
+    "client-endpoint": "The address at which engines reach the store, if it is another one than the server's.",
+    "client-id": "The id of the application.",
+    "client-secret": "The secret of the application.",
+    "credential-type": "How the credential authenticates.",
+    "delete-old-versions": "Whether a purge also removes earlier versions of files, in a bucket that keeps them.",
+    "endpoint": "The address of the store; without it, that of AWS in the region.",
+    "external-id": "What the trust policy of the role demands as `sts:ExternalId`.",
+    "filesystem": "The filesystem, which Blob Storage calls a container.",
+    "flavor": "`aws`, or `s3-compat` for other stores; `minio` means the same.",
+    "host": "The host of the storage accounts.",
+    "key": "The key: of a storage account its Base64, of a service account the JSON object that Google issued.",
+    "key-prefix": "The part of the bucket in which the warehouse is: the beginning of all its keys. Without it, the "
+    "warehouse has the whole bucket, which then no other one can use.",
+    "legacy-md5-behavior": "Whether checksums are sent as MD5, for stores that know no other ones.",
+    "namespace": "The name of a namespace's folder; `{uuid}` stands for its id, `{name}` for its percent-encoded name.",
+    "path-style-access": "Whether the bucket is in the path of URLs (`https://host/bucket`), not in the host's name.",
+    "push-s3-delete-disabled": "Whether engines are kept from deleting files, in a warehouse with soft deletion.",
+    "region": "The region. Stores that have none accept any, such as `local`.",
+    "remote-signing-enabled": "Whether the server signs requests of engines.",
+    "remote-signing-url-style": "How engines' URLs name the bucket; `auto` recognizes both.",
+    "sas-enabled": "Whether engines receive SAS tokens.",
+    "sas-token-validity-seconds": "How long a SAS token is valid.",
+    "secret-access-key": "The secret of the key.",
+    "storage-layout": "Which folders are chosen for new namespaces and tables; `default` if omitted.",
+    "sts-enabled": "Whether engines receive credentials that are issued for one table.",
+    "sts-endpoint": "The address of the service that issues credentials; without it, `endpoint`, or that of AWS.",
+    "sts-role-arn": "The role for which engines' credentials are issued; without it, `assume-role-arn`.",
+    "sts-session-tags": "Tags of the sessions in which engines' credentials are used.",
+    "sts-token-validity-seconds": "How long credentials that are issued to engines are valid.",
+    "tabular": "The name of the folder of a table, view or generic table, as for `namespace`.",
+    "tenant-id": "The id of the tenant.",
+    "token": "The API token with which temporary keys are issued.",
+    "type": "The type.",
+}
