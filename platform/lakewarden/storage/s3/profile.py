@@ -35,8 +35,11 @@ def _bucket(value: str) -> str:
 
 def _endpoint(value: str) -> str:
     parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{value[:200]!r} is not a valid endpoint, for example https://s3.example.org")
+    if "@" in value:
+        raise ValueError("must not contain a user or a password: keys are sent as storage-credential")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        shown = value.partition("?")[0][:200]  # what follows may be a signature
+        raise ValueError(f"{shown!r} is not a valid endpoint, for example https://s3.example.org")
     return value.rstrip("/")
 
 
