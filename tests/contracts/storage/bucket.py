@@ -110,12 +110,15 @@ class BucketProfile(StorageProfile):
         pass
 
     def open(self, credential: StorageCredential | None) -> Storage:
-        return BucketStorage(self, _Rights() if credential is None else _known(credential))
+        return self._with(_Rights() if credential is None else _known(credential))
 
     def open_as_engine(self, access: ClientAccess) -> Storage:
         level, place = access.credentials["bucket.key"].split(" ", 1)
         verbs = VERBS if level == AccessLevel.WRITE else frozenset({"read", "list"})
-        return BucketStorage(self, _Rights(verbs, place, leaks=True))
+        return self._with(_Rights(verbs, place, leaks=True))
+
+    def _with(self, rights: _Rights) -> Storage:
+        return BucketStorage(self.location, self.endpoint, rights, issues_keys=self.issues_keys)
 
 
 def _known(credential: StorageCredential) -> _Rights:
@@ -127,18 +130,18 @@ def _known(credential: StorageCredential) -> _Rights:
 
 
 class BucketStorage:
-    def __init__(self, profile: BucketProfile, rights: _Rights | None = None) -> None:
-        self._base, self._endpoint, self._rights = profile.location, profile.endpoint, rights or _Rights()
-        self._issues_keys = profile.issues_keys
+    def __init__(self, base: str, endpoint: str, rights: _Rights | None = None, *, issues_keys: bool = False) -> None:
+        self._base, self._endpoint, self._issues_keys = base, endpoint, issues_keys
+        self._rights = rights or _Rights()
 
     def write_new(self, location: str, content: bytes) -> None:
-        place = self._place(location, "write")
+        place = self._asked("write", location)
         if place in OBJECTS:
             raise FileTaken(f"A file already exists at {location}")
         OBJECTS[place] = _Object(content)
 
     def read(self, location: str, *, limit: int) -> bytes:
-        found = OBJECTS.get(self._place(location, "read"))
+        found = OBJECTS.get(self._asked("read", location))
         if found is None:
             raise FileMissing(f"No file at {location}")
         if len(found.content) > limit:
@@ -146,13 +149,13 @@ class BucketStorage:
         return found.content
 
     def delete(self, location: str) -> None:
-        OBJECTS.pop(self._place(location, "delete"), None)
+        OBJECTS.pop(self._asked("delete", location), None)
 
     def is_known_missing(self, location: str) -> bool:  # noqa: ARG002 only a request would tell
         return False
 
     def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
-        below = [OBJECTS[each] for each in self._below(self._place(location, "list"))]
+        below = [OBJECTS[each] for each in self._below(self._asked("list", location))]
         return not any(since is None or each.at < since for each in below)
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
@@ -194,12 +197,15 @@ class BucketStorage:
     def remove_empty(self, location: str, *, inside: str) -> None:
         """There are no folders."""
 
-    def _place(self, location: str, verb: str | None = None) -> str:
+    def _asked(self, verb: str, location: str) -> str:
+        place = self._place(location)
+        self._rights.ensure(verb, place)
+        return place
+
+    def _place(self, location: str) -> str:
         place = _normal(location)
         if not is_at_or_in(place, self._base):
             raise OutOfReach(f"{location} is outside {self._base}")
-        if verb is not None:
-            self._rights.ensure(verb, place)
         return place
 
     def _below(self, place: str) -> list[str]:

@@ -27,15 +27,15 @@ class LockedBucketProfile(BucketProfile):
     def open(self, credential: StorageCredential | None) -> Storage:
         if not isinstance(credential, BucketKey):
             raise StorageError("a key is needed")
-        return LockedBucketStorage(self, credential)
+        return LockedBucketStorage(self.location, self.endpoint, credential)
 
 
 class LockedBucketStorage(BucketStorage):
-    def __init__(self, profile: BucketProfile, credential: BucketKey) -> None:
-        super().__init__(profile)
+    def __init__(self, base: str, endpoint: str, credential: BucketKey) -> None:
+        super().__init__(base, endpoint)
         self._key = credential.key.get_secret_value()
 
-    def _place(self, location: str, verb: str | None = None) -> str:
+    def _place(self, location: str) -> str:
         if [self._key] != KEY:
             raise StorageError("The store does not accept this key")
-        return super()._place(location, verb)
+        return super()._place(location)

@@ -33,15 +33,10 @@ class Keys:
 
 
 class VendingProfile(BucketProfile):
-    CREDENTIALS: ClassVar[tuple[type[StorageCredential], ...]] = ()  # else an opened one would outlive its test
     KEYS: ClassVar[Keys]
 
     def open(self, credential: StorageCredential | None) -> Storage:
         return cast("Storage", VendingStorage(super().open(credential), self.endpoint))
-
-    def open_as_engine(self, access: ClientAccess) -> Storage:
-        _, level, place, _ = access.credentials["bucket.token"].split(" ")
-        return super().open_as_engine(ClientAccess(credentials={"bucket.key": f"{level} {place}"}))
 
 
 class VendingStorage:
