@@ -117,5 +117,8 @@ LOGGING = {
         "django.request": {"handlers": [], "level": "CRITICAL", "propagate": False},
         "django.server": {"handlers": [], "propagate": True},
         "procrastinate": {"level": "WARNING"},
+        # below these levels AWS's library logs signatures, and the answers of token services with their keys
+        "botocore": {"level": "WARNING"},
+        "botocore.credentials": {"level": "CRITICAL"},
     },
 }

@@ -10,10 +10,11 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
 from lakewarden.storage.object_faults import Fault, StoreFailed, region_in
 from lakewarden.storage.object_listing import Entry, NotRemoved
+from lakewarden.storage.s3.bounded_answers import FAILURES
 
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 """What XML cannot say: such keys are removed one by one, in the path of a request."""
@@ -86,7 +87,7 @@ def translating() -> Iterator[None]:
         region = region_in(str(detail.get("Message")))
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
         raise StoreFailed(Fault(status, detail.get("Code"), region)) from None
-    except BotoCoreError as error:
+    except FAILURES as error:
         raise StoreFailed(Fault(is_timeout=isinstance(error, ConnectTimeoutError | ReadTimeoutError))) from None
 
 

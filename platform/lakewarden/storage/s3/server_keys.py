@@ -13,12 +13,13 @@ from botocore.credentials import (
     Credentials,
     DeferredRefreshableCredentials,
 )
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.s3.bounded_answers import FAILURES, bounded
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
 from lakewarden.storage.s3.issued_keys import IssuedKeys
 from lakewarden.storage.s3.sigv4 import SigningKeys
@@ -45,11 +46,11 @@ class ServerKeys:
         try:
             self._credentials.get_frozen_credentials()
         except ClientError as error:
-            code = error.response.get("Error", {}).get("Code", "")
+            code = error.response.get("Error", {}).get("Code", "")[:80]
             raise StorageError(
                 f"The token service refused {self._of}: {code}; check the role, who may assume it, and the external id"
             ) from None
-        except BotoCoreError as error:
+        except FAILURES as error:
             raise StorageUnavailable(f"There are no keys for {self._of}: {type(error).__name__}") from None
 
     def for_obstore(self) -> "ObstoreKeys":
@@ -74,9 +75,8 @@ class ServerKeys:
 
     def client(self, service: str, *, region: str, endpoint: str | None, config: Config) -> Any:  # noqa: ANN401 made by botocore
         """A client of AWS's library that uses these keys."""
-        return _session(lambda: self._credentials).create_client(
-            service, region_name=region, endpoint_url=endpoint, config=config
-        )
+        session = _session(lambda: self._credentials)
+        return bounded(session.create_client(service, region_name=region, endpoint_url=endpoint, config=config))
 
 
 def own_keys(profile: "S3Profile", credential: S3Credential) -> ServerKeys:

@@ -3,11 +3,12 @@
 import logging
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+from botocore.exceptions import ClientError, NoCredentialsError
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.interface import StorageError
+from lakewarden.storage.s3.bounded_answers import FAILURES
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.server_keys import SESSION_NAME, own_keys, request_config
@@ -63,11 +64,12 @@ class TokenService:
             raise StorageError(
                 "The server has no AWS identity: give its machine, container or pod a role, or use an access key"
             ) from error
-        except BotoCoreError as error:
-            logger.warning("STS at %s does not answer: %s", self._client.meta.endpoint_url, error)
+        except FAILURES as error:
+            # only its type: the text may be the answer, with keys in it
+            logger.warning("STS at %s does not answer: %s", self._client.meta.endpoint_url, type(error).__name__)
             raise StorageError(
                 f"STS at {self._client.meta.endpoint_url} does not answer: check sts-endpoint and the network"
-            ) from error
+            ) from None
         keys = answer["Credentials"]
         return TemporaryKeys(
             keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], expires_at=keys["Expiration"]
@@ -93,7 +95,7 @@ class TokenService:
         role = role_of(self._profile)
         what = f"to assume the role {role}" if role else "to issue temporary keys"
         # the store's own sentence may name accounts and policies: for operators only
-        logger.warning("STS at %s refused %s: %s", self._client.meta.endpoint_url, what, error)
+        logger.warning("STS at %s refused %s: %s", self._client.meta.endpoint_url, what, str(error)[:1000])
         reason = _REASONS.get(code, f"it answered {code[:80]!r}")
         if not role and code == "AccessDenied":
             reason = "the access key or its secret is not right, or its user may not do this"
