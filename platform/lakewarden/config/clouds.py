@@ -19,6 +19,12 @@ class AwsConfig(Section):
         True,  # noqa: FBT003
         description="Whether a warehouse that uses the server's own identity must give an external id.",
     )
+    endpoints: Names = Field(
+        (),
+        description="The only values that `endpoint` and `sts-endpoint` of profiles may have, such as "
+        "https://minio.example.org:9000: whoever may create a warehouse lets the server send requests there. Empty: "
+        "all that are not link-local addresses, where clouds offer machines their credentials.",
+    )
 
 
 class AzureConfig(Section):

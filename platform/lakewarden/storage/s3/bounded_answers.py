@@ -17,7 +17,7 @@ FAILURES: Final = (BotoCoreError, ResponseParserError)
 """What calls raise where the store gave no proper answer. The text of the second is the answer, with its secrets."""
 
 
-class AnswerTooLarge(BotoCoreError):  # type: ignore[misc] # without types
+class AnswerTooLarge(BotoCoreError):
     fmt = "The answer has more than {most} bytes"
 
 

@@ -15,6 +15,7 @@ from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.object_locations import normal_location, normal_prefix
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.request_signing import RequestSigner
+from lakewarden.storage.s3 import endpoints
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
 from lakewarden.storage.s3.issued_keys import IssuedKeys
 
@@ -49,7 +50,9 @@ def _role(value: str) -> str:
     return value
 
 
-Endpoint = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_endpoint)]
+Endpoint = Annotated[
+    str, StringConstraints(max_length=2048), AfterValidator(_endpoint), AfterValidator(endpoints.one_reading)
+]
 Role = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_role)]
 Flavor = Annotated[
     Literal["aws", "s3-compat"],
@@ -128,8 +131,17 @@ class S3Profile(StorageProfile):
         alternatives = ALTERNATIVES if self.allow_alternative_protocols else ()
         return normal_location(location, scheme=SCHEME, alternatives=alternatives)
 
+    @property
+    def is_of_aws(self) -> bool:
+        """Whether the store is AWS's own: it refuses headers that were added to a signed request."""
+        named = [each for each in (self.endpoint, self.client_endpoint) if each]
+        return self.flavor == "aws" and all(map(endpoints.is_of_aws, named))
+
     def ensure_allowed(self, settings: StorageConfig) -> None:
-        pass
+        """Of the endpoints that the server itself uses; engines reach others by their own network."""
+        for field, endpoint in (("endpoint", self.endpoint), ("sts-endpoint", self.sts_endpoint)):
+            if endpoint:
+                endpoints.ensure_allowed(field, endpoint, settings.aws.endpoints)
 
     def ensure_credential(self, credential: StorageCredential | None, settings: StorageConfig) -> None:
         if credential is None:

@@ -18,7 +18,7 @@ class S3RequestSigner:
     def __init__(self, profile: S3Profile, keys: ServerKeys) -> None:
         self._region = profile.region
         self._base = f"s3://{profile.bucket}/"
-        self._rules = SigningRules(profile.bucket, Hosts(profile), is_aws=profile.flavor == "aws")
+        self._rules = SigningRules(profile.bucket, Hosts(profile), is_aws=profile.is_of_aws)
         self._keys = keys
         self._current: tuple[Signer, float] | None = None
 
