@@ -6,6 +6,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -15,7 +16,9 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
 from pipeline.spark import catalogs
+from pipeline.spark.jars import CATALOG_JARS
 from pipeline.spark.session import session
+from tests.conformance.object_store.buckets import WAREHOUSE
 from tests.conformance.sql import Sql
 from tests.servers.lakewarden_server import DevServer, start_dev
 from tests.servers.trino import TrinoServer
@@ -80,7 +83,11 @@ def catalog(rest_catalog: catalogs.RestCatalog) -> Iterator[RestCatalog]:
 
 @pytest.fixture(scope="session")
 def spark(rest_catalog: catalogs.RestCatalog) -> Iterator[SparkSession]:
-    with session([rest_catalog], app_name="conformance", master="local[2]") as running:
+    """With the catalog `bucket`, too, for the tests in `object_store`: there is one session in a process."""
+    delegation = {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
+    in_bucket = replace(rest_catalog, name=WAREHOUSE, warehouse=WAREHOUSE, extra=delegation)
+    jars = (*CATALOG_JARS, "iceberg-aws-bundle")
+    with session([rest_catalog, in_bucket], app_name="conformance", master="local[2]", jar_names=jars) as running:
         yield running
 
 
