@@ -106,7 +106,7 @@ DELIBERATE = (
 )
 
 _OTHER_CLOUDS = "OneLake and STACKIT have no types of their own; a bucket of STACKIT is of the type `s3`"
-_LATER = "this release has no storage of this type"
+_ONE_VALUE = "the JSON of a Google key is described as one value, and accepted as an object or a text"
 _ONE_EDITION = "there is one edition with one licence, which names nobody and does not expire"
 
 DIFFERENT = {
@@ -131,8 +131,7 @@ DIFFERENT = {
             "workspace-id",
         )
     },
-    ("*", "*storage-profile.*"): _LATER,
-    ("*", "*storage-credential.*"): _LATER,
+    ("*", "*storage-credential.key*"): _ONE_VALUE,
     ("*", "*queue-config.cleanup-period"): "",  # accepted, and of no effect: it is always a day
     ("*", "*queue-config.retention-period"): "",  # accepted and answered: `queue-config` has no fixed members
     ("*/task/*", "answer: *warehouse-id may be missing"): "tasks of a project have none, and share the schema",

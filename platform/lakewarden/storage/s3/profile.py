@@ -60,6 +60,12 @@ Flavor = Annotated[
 ]
 
 
+UrlStyle = Annotated[
+    Literal["auto", "path", "virtual-host"],
+    BeforeValidator(lambda value: "virtual-host" if value == "virtual_host" else value),
+]
+
+
 class S3Profile(StorageProfile):
     """A bucket, or what lies below a prefix of its keys."""
 
@@ -85,7 +91,7 @@ class S3Profile(StorageProfile):
     sts_token_validity_seconds: int = Field(3600, ge=900, le=43200, alias="sts-token-validity-seconds")
     sts_session_tags: dict[str, str] = Field(default_factory=dict, max_length=50, alias="sts-session-tags")
     remote_signing_enabled: bool = Field(True, alias="remote-signing-enabled")  # noqa: FBT003 a default
-    remote_signing_url_style: Literal["auto", "path", "virtual-host"] = Field(
+    remote_signing_url_style: UrlStyle = Field(
         "auto",
         alias="remote-signing-url-style",
     )
