@@ -12,7 +12,7 @@ from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.services import metrics, tables, tabulars
-from catalog.services.client_access import NOTHING, Addition, addition, level_of
+from catalog.services.client_access import NOTHING, Addition, addition, addition_to_registered, level_of
 from catalog.services.deletion import drop_tabular
 from catalog.services.deletion.drop import DropOptions
 from catalog.services.kept_additions import ADDITIONS, loaded
@@ -98,7 +98,8 @@ class RegisterTableEndpoint(CatalogMutation):
         replaced = TabularIdentifier(ref, body.name)
         replacing = access.find_table(request.context, replaced, TableAction.DROP) if body.overwrite else None
         stored = tables.register(granted, body.name, body.metadata_location, replacing=replacing)
-        return _loaded(request, granted, stored)
+        added = addition_to_registered(granted.context, stored.tabular, delegation.asked(request, stored.tabular))
+        return render_stored(request, stored, suffix=added.suffix, mark=added.mark)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
         return _loaded_again(request, earlier)

@@ -7,13 +7,16 @@ from typing import Final
 
 import msgspec
 
+from catalog.access import tabular_chain
 from catalog.models import Namespace, Tabular
 from lakewarden.authz.actions import TableAction
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege, is_allowed
+from lakewarden.context import RequestContext
 from lakewarden.errors import Unavailable
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, ClientRoutes, Delegation
 from lakewarden.storage.interface import StorageError
+from tenants.access import privileges_elsewhere
 from tenants.models import Warehouse
 from tenants.services.warehouse_secrets import storage_of
 
@@ -53,7 +56,10 @@ def level_held(held: frozenset[Privilege]) -> AccessLevel | None:
 
 
 def level_of(granted: Granted[Namespace] | Granted[Tabular]) -> AccessLevel | None:
-    """As `level_held`; whoever creates a table in a namespace, or begins to, becomes its owner."""
+    """As `level_held`; whoever creates a table in a namespace, or begins to, becomes its owner.
+
+    Not so whoever registers one: `addition_to_registered`.
+    """
     return AccessLevel.WRITE if isinstance(granted.target, Namespace) else level_held(granted.privileges)
 
 
@@ -71,6 +77,15 @@ def addition(warehouse: Warehouse, location: str, level: AccessLevel | None, ask
     if access.expires_at is not None:
         fresh_until = access.fresh_until.timestamp() if access.fresh_until else 0
     return Addition(suffix, f".{hashlib.blake2b(suffix, digest_size=_MARK_BYTES).hexdigest()}", fresh_until)
+
+
+def addition_to_registered(context: RequestContext, tabular: Tabular, asked: Asked) -> Addition:
+    """As `addition`, for a table that the caller has registered: one that comes back may still be another's."""
+    warehouse = tabular.namespace.warehouse
+    if not warehouse.profile.CLIENTS_NEED_CONFIG:
+        return NOTHING
+    level = level_held(privileges_elsewhere(context, tabular_chain(tabular)))
+    return addition(warehouse, tabular.location, level, asked)
 
 
 def client_access(warehouse: Warehouse, location: str, level: AccessLevel | None, asked: Asked) -> ClientAccess:
