@@ -44,7 +44,7 @@ def test_registering_anothers_dropped_table_wins_no_credentials_for_its_files(la
     back = register(mallory, "orders", file)
     assert back.status == 200
     assert back.json()["config"] == {}
-    assert mallory.client.get(mallory.table("orders", "credentials")).status == 404
+    assert mallory.client.get(mallory.table("orders", "credentials")).status == 403
 
 
 def test_who_registers_their_own_table_again_may_write_it(mallory: Lake) -> None:
