@@ -83,11 +83,18 @@ def catalog(rest_catalog: catalogs.RestCatalog) -> Iterator[RestCatalog]:
 
 @pytest.fixture(scope="session")
 def spark(rest_catalog: catalogs.RestCatalog) -> Iterator[SparkSession]:
-    """With the catalog `bucket`, too, for the tests in `object_store`: there is one session in a process."""
-    delegation = {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
-    in_bucket = replace(rest_catalog, name=WAREHOUSE, warehouse=WAREHOUSE, extra=delegation)
+    """With catalogs of the warehouse `bucket`, too, for the tests in `object_store`: there is one session in a process.
+
+    `bucket` asks for credentials, `signed` for a signer.
+    """
+
+    def in_bucket(name: str, delegation: str) -> catalogs.RestCatalog:
+        header = {"header.X-Iceberg-Access-Delegation": delegation}
+        return replace(rest_catalog, name=name, warehouse=WAREHOUSE, extra=header)
+
+    all_catalogs = [rest_catalog, in_bucket(WAREHOUSE, "vended-credentials"), in_bucket("signed", "remote-signing")]
     jars = (*CATALOG_JARS, "iceberg-aws-bundle")
-    with session([rest_catalog, in_bucket], app_name="conformance", master="local[2]", jar_names=jars) as running:
+    with session(all_catalogs, app_name="conformance", master="local[2]", jar_names=jars) as running:
         yield running
 
 

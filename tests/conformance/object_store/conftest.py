@@ -114,7 +114,16 @@ def by_duckdb(bucket_catalog: catalogs.RestCatalog, namespace: str) -> Iterator[
 
 @pytest.fixture
 def by_spark(spark: SparkSession, bucket: Bucket, namespace: str) -> Sql:
+    return _sql(spark, WAREHOUSE, namespace)
+
+
+@pytest.fixture
+def by_signing_spark(spark: SparkSession, bucket: Bucket, namespace: str) -> Sql:
+    return _sql(spark, "signed", namespace)
+
+
+def _sql(spark: SparkSession, catalog: str, namespace: str) -> Sql:
     def run(statement: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in spark.sql(statement.replace("lake.", f"{WAREHOUSE}.")).collect()]
+        return [tuple(row) for row in spark.sql(statement.replace("lake.", f"{catalog}.")).collect()]
 
     return Sql(run, namespace)
