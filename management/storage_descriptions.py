@@ -30,7 +30,7 @@ MEMBERS: Final = {
     "legacy-md5-behavior": "Whether checksums are sent as MD5, for stores that know no other ones.",
     "namespace": "The name of a namespace's folder; `{uuid}` stands for its id, `{name}` for its percent-encoded name.",
     "path-style-access": "Whether the bucket is in the path of URLs (`https://host/bucket`), not in the host's name.",
-    "push-s3-delete-disabled": "Whether engines are kept from deleting files, in a warehouse with soft deletion.",
+    "push-s3-delete-disabled": "Whether engines are kept from deleting files; purges are not affected.",
     "region": "The region. Stores that have none accept any, such as `local`.",
     "remote-signing-enabled": "Whether the server signs requests of engines.",
     "remote-signing-url-style": "How engines' URLs name the bucket; `auto` recognizes both.",

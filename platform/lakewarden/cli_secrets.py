@@ -66,7 +66,9 @@ def rotate() -> None:
             f"{remaining} secrets are still encrypted with another key, {unreadable} of them cannot be decrypted: keep "
             "the old keys, and run this command again"
         )
-    click.echo(f"All secrets are encrypted with the key {ring.writing!r}: other keys are not needed any more")
+    click.echo(
+        f"All secrets are encrypted with the key {ring.writing!r}: other keys are needed only for backups made before"
+    )
 
 
 @secrets.command()

@@ -41,7 +41,7 @@ class Lease:
 
     def _held(self, rows: list[tuple[object, ...]]) -> None:
         if not rows:
-            raise LeaseLost(f"The sink {self._name!r} is served by another worker now")
+            raise LeaseLost(f"The sink {self._name!r} is served by another worker now, or its events are replayed")
 
 
 _KNOWN: Final = "insert into event_sink (name, delivered) values (%s, %s) on conflict (name) do nothing"

@@ -42,7 +42,7 @@ class KeyRing:
             keys = parse_keys(text) if text or settings.keys_file else {}
         except OSError as error:
             raise SecretsNotConfigured(
-                f"The file of keys, secrets.keys_file, cannot be read: {error.strerror}"
+                f"The file of keys, secrets.keys_file, cannot be read: {error.strerror}: {str(settings.keys_file)!r}"
             ) from error
         except ValueError as error:
             reason = "it is not text" if isinstance(error, UnicodeError) else str(error)

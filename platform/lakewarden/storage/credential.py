@@ -53,5 +53,7 @@ def first_problem(error: ValidationError) -> str:
     """The field and what is wrong with it, without its value."""
     problem = error.errors(include_url=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{field} is not a known member"
     reason = problem["msg"].removeprefix("Value error, ")
-    return f"{field}: {reason}"
+    return f"{field}: {reason}" if field else reason

@@ -35,7 +35,7 @@ def test_a_local_profile_has_one_form(path: str, location: str) -> None:
         ({"type": "local", "base-path": "/" + "ü" * 128}, "too long"),
         ({"type": "local", "base-path": "/a" * 451}, "too long"),
         ({"type": ["local"]}, "this server knows 'adls', 'gcs', 'local'"),
-        ({"type": "local", "base-path": "/a", "more": 1}, "more"),
+        ({"type": "local", "base-path": "/a", "more": 1}, "profile: more is not a known member"),
     ],
 )
 def test_a_bad_profile_is_refused_with_its_field(value: Any, words: str) -> None:

@@ -105,8 +105,8 @@ class WebhookSink:
         for each in addresses:
             if not (self._settings.allow_private_addresses or ipaddress.ip_address(each).is_global):
                 raise SinkFailed(
-                    f"The webhook's host {host!r} has the private address {each}: set allow_private_addresses if it "
-                    "may be used"
+                    f"The webhook's host {host!r} has the private address {each}: if it may be used, set the "
+                    "sink's ...__WEBHOOK__ALLOW_PRIVATE_ADDRESSES to true"
                 )
         return addresses[0]
 

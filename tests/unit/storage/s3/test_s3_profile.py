@@ -39,7 +39,7 @@ def profile(fields: dict[str, Any]) -> S3Profile:
 
 def test_sts_of_aws_needs_a_role() -> None:
     without = {name: value for name, value in AWS.items() if name != "sts-role-arn"}
-    with pytest.raises(BadRequest, match="sts-enabled: AWS issues credentials for a role only"):
+    with pytest.raises(BadRequest, match="profile: sts-enabled: AWS issues credentials for a role only"):
         profile(without)
     assert profile(without | {"assume-role-arn": ROLE}).assume_role_arn == ROLE
     assert profile(without | {"sts-enabled": False}).sts_role_arn is None
