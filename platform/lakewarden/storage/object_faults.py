@@ -16,7 +16,9 @@ _REGION = re.compile(r"expecting (?:'|&#39;|&apos;)([\w-]{1,40})")
 _REDIRECT: Final = "redirect without LOCATION"  # the words of obstore, which omits the status
 _KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Decode|Request)\b")
 
-_DENIED: Final = frozenset({"AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure"})
+_DENIED: Final = frozenset(
+    {"AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure", "forbidden"}  # of S3, Azure, Google
+)
 _LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 

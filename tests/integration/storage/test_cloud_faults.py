@@ -10,7 +10,7 @@ from lakewarden import config
 from lakewarden.storage.adls.profile import AdlsProfile
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes, Delegation
 from lakewarden.storage.gcs.profile import GcsProfile
-from lakewarden.storage.interface import FileMissing, FileTaken, Storage, StorageError, StorageUnavailable
+from lakewarden.storage.interface import AccessDenied, FileMissing, FileTaken, Storage, StorageError, StorageUnavailable
 from lakewarden.storage.removal import Found
 from tests.servers.cloud_stub import Answer, CloudStub
 from tests.service_accounts import service_account
@@ -62,7 +62,7 @@ def refusal(status: int, code: str) -> Answer:
     ("answer", "error", "words"),
     [
         (refusal(403, "AuthenticationFailed"), StorageError, r"does not accept the credential.*AuthenticationFailed"),
-        (refusal(403, "AuthorizationPermissionMismatch"), StorageError, "Storage Blob Data Contributor"),
+        (refusal(403, "AuthorizationPermissionMismatch"), AccessDenied, "Storage Blob Data Contributor"),
         (refusal(404, "ContainerNotFound"), StorageError, "the filesystem does not exist"),
         (refusal(404, "BlobNotFound"), FileMissing, "No file at"),
         (refusal(503, "ServerBusy"), StorageUnavailable, "503 ServerBusy"),
