@@ -18,6 +18,7 @@ import pytest
 from psycopg._cursor_base import BaseCursor
 
 from catalog.models import Namespace, Tabular
+from catalog.services.commit_writer import chains
 from lakewarden import asgi, config, memory
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES
 from lakewarden.ids import new_id
@@ -353,7 +354,8 @@ def test_a_list_that_is_too_long_is_read_in_pages(lake: Lake, huge: str, limited
 def room(monkeypatch: pytest.MonkeyPatch) -> memory.Budget:
     """Sets the memory that large requests may use together to 8 MiB."""
     budget = memory.Budget(8 * 1024 * 1024)
-    monkeypatch.setattr(memory, "working", lambda: budget)
+    for module in (memory, chains):
+        monkeypatch.setattr(module, "working", lambda: budget)
     monkeypatch.setattr(memory, "PATIENCE_S", 0.2)
     return budget
 

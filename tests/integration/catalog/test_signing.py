@@ -135,6 +135,18 @@ def test_a_reader_reads_and_a_writer_writes(lake: Lake, orders: Any, grant: Gran
 
 
 @each_route
+@pytest.mark.parametrize("is_hot", [True, False])
+def test_without_a_token_nothing_is_signed(
+    lake: Lake, orders: Any, client: AsgiClient, monkeypatch: pytest.MonkeyPatch, *, route: str, is_hot: bool
+) -> None:
+    if not is_hot:
+        monkeypatch.setattr(asgi, "HOT_ROUTES", [])
+    uri = url(orders["metadata"]["location"], "/f")
+    answer = ROUTES[route](Lake(client, lake.warehouse_id), orders).ask("GET", uri)
+    assert answer.error() == (401, "NotAuthorizedException")
+
+
+@each_route
 def test_a_hidden_table_is_like_a_missing_one(lake: Lake, orders: Any, grant: Grant, route: str) -> None:
     lake.create_namespace("other")
     uri = url(orders["metadata"]["location"], "/f")

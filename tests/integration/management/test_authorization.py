@@ -29,8 +29,11 @@ ROUTES = [*RULES, *UNRESTRICTED]
 BEHIND_THE_TOKEN = {
     *("GET /catalog/v1/config", "POST /catalog/v1/oauth/tokens"),
     *("GET /catalog/v1/openapi.json", "GET /catalog/v1/openapi.yaml"),
+    "POST /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
+    "POST /catalog/v1/signer/{prefix}/tabular-id/{table_id}/v1/aws/s3/sign",
+    *("POST /catalog/v1/{prefix}/v1/aws/s3/sign", "POST /catalog/{prefix}/v1/aws/s3/sign"),
 }
-"""Routes of the catalog that have tests of their own: test_config.py, test_openapi.py."""
+"""Routes of the catalog that have tests of their own: test_config.py, test_openapi.py, test_signing.py."""
 AFTER_THE_DECISION = {400, 409}
 """What a case's object cannot take, whoever asks: said only to who may."""
 OTHERWISE = {f"POST {M}/user": Case({"id": "oidc~fresh", "name": "x", "user-type": "human"})}
