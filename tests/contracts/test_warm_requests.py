@@ -15,6 +15,7 @@ from lakewarden.authz.decision_cache import CALLER_PRINCIPALS, HELD_PRIVILEGES
 from lakewarden.authz.openfga import store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.hot.sessions import Session
+from lakewarden.hot.statements import Statement
 from lakewarden.http import request_threads
 from tenants.models import Warehouse
 from tenants.services import projects
@@ -87,6 +88,7 @@ def asked(backend: str, one_thread: None, monkeypatch: pytest.MonkeyPatch) -> As
     for cursor in (psycopg.Cursor, psycopg.AsyncCursor):
         monkeypatch.setattr(cursor, "execute", noted(cursor.execute))
     monkeypatch.setattr(Session, "fetch", noted(Session.fetch))
+    monkeypatch.setattr(Statement, "fetch_one", noted(Statement.fetch_one))
     monkeypatch.setattr(RESTClientObject, "request", called)
     return counts
 
