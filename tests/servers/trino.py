@@ -28,6 +28,7 @@ from tests.servers import staging
 VERSION = "476"
 SHA256 = "cfd5accde17e8ebd251eeeb78aed1f490e77bb3a164d95a0f454bf8a7c1cbd3f"
 JAVA_NEEDED = 24
+_ANNOUNCED_S = 60.0
 _PLUGINS = ("iceberg", "opa")
 _KEPT = ("bin", "lib", *(f"plugin/{name}" for name in _PLUGINS))
 _CATALOG = "lake"
@@ -60,7 +61,20 @@ class TrinoServer:
     process: ManagedProcess
 
     def run(self, statement: str, *, user: str = "conformance") -> list[Row]:
-        """Run one SQL statement to its end and give its rows. `TrinoFailed` with the engine's own message."""
+        """Run one SQL statement to its end and give its rows. `TrinoFailed` with the engine's own message.
+
+        A coordinator that has just started, on a busy machine, may not have announced itself as a worker yet.
+        """
+        deadline = time.monotonic() + _ANNOUNCED_S
+        while True:
+            try:
+                return self._run(statement, user=user)
+            except TrinoFailed as failed:
+                if "NO_NODES_AVAILABLE" not in str(failed) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+
+    def _run(self, statement: str, *, user: str) -> list[Row]:
         with urllib3.PoolManager(retries=False, timeout=120.0) as http:
             headers = {"X-Trino-User": user, "X-Trino-Catalog": _CATALOG, "X-Trino-Time-Zone": "UTC"}
             page = _page(http.request("POST", f"{self.uri}/v1/statement", body=statement, headers=headers))

@@ -31,6 +31,14 @@ EXTENSIONS = {
     f"GET {_VIEW} takes If-None-Match": "as of tables",
     "POST /v1/oauth/tokens request: fits none of anyOf": "it is refused whatever it says",
     f"POST {_TABLE}/metrics request: fits none of anyOf": "reports are kept, whatever they hold",
+    f"POST {_TABLE}/sign answers 404": "the table does not exist",
+    f"POST {_TABLE}/sign request.method: may be another value than "
+    "['PUT', 'GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS']": "any other is refused (400)",
+    **{
+        f"POST {_TABLE}/sign request.properties{member}: may be ['array', 'boolean', 'integer', 'null', 'number', "
+        f"'{last}']": "they are ignored, whatever they hold"
+        for member, last in (("", "string"), (".*", "object"))
+    },
 }
 """Where this catalog adds something, or is less strict, and why."""
 RANGE = "4XX"
@@ -38,8 +46,12 @@ RANGE = "4XX"
 
 
 def _of_iceberg() -> list[tuple[str, str, dict[str, Any]]]:
-    """Our operations without those of generic tables, which the Iceberg document does not know."""
-    return [each for each in ours().operations() if "generic tables" not in each[2]["tags"]]
+    """Our operations without those of generic tables and our own signers, which the Iceberg document does not know."""
+    return [
+        each
+        for each in ours().operations()
+        if "generic tables" not in each[2]["tags"] and not each[1].endswith("/v1/aws/s3/sign")
+    ]
 
 
 def _operations() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
