@@ -64,6 +64,7 @@ _NOT_SIGNED = {
     400: "Such a request is signed for nobody, or not for this warehouse: the message says why.",
     403: "The caller may not do that, or the request reaches beyond the table.",
 }
+_NOT_SIGNED_ANYWHERE = {404: "No table that the caller can see contains the file.", **_NOT_SIGNED}
 
 _SIGNER = "/" + TABLE_SIGNER
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
@@ -228,7 +229,7 @@ _TABLES: dict[str, Operation] = {
         "the same when a table is renamed or moved, and exists for a staged creation.",
         body="RemoteSignRequest",
         answers=_SIGNED,
-        refusals={404: "No table that the caller can see contains the file.", **_NOT_SIGNED},
+        refusals=_NOT_SIGNED_ANYWHERE,
     ),
     "POST /v1/{prefix}/v1/aws/s3/sign": Operation(
         id="signRequestOfWarehouse",
@@ -237,7 +238,7 @@ _TABLES: dict[str, Operation] = {
         description="As `signRequest`, for clients that only know the warehouse.",
         body="RemoteSignRequest",
         answers=_SIGNED,
-        refusals={404: "No table that the caller can see contains the file.", **_NOT_SIGNED},
+        refusals=_NOT_SIGNED_ANYWHERE,
     ),
     "POST /{prefix}/v1/aws/s3/sign": Operation(
         id="signRequestBelowWarehouse",
@@ -246,7 +247,7 @@ _TABLES: dict[str, Operation] = {
         description="The same as `POST /v1/{prefix}/v1/aws/s3/sign`.",
         body="RemoteSignRequest",
         answers=_SIGNED,
-        refusals={404: "No table that the caller can see contains the file.", **_NOT_SIGNED},
+        refusals=_NOT_SIGNED_ANYWHERE,
     ),
     f"POST {_TABLE}/metrics": Operation(
         id="reportMetrics",

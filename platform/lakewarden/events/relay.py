@@ -115,7 +115,7 @@ class _Served:
         except LeaseLost as lost:
             logger.warning("%s", lost)
             self._position = None
-            self.close()
+            self._disconnect()
             raise _Later(self._lease_s / 3) from None
 
     def keep(self) -> None:
@@ -143,13 +143,12 @@ class _Served:
         if events:
             self._lease.renew()  # a lost one is noticed before anything is sent
             self._send(events)
-        reached = (
-            events[-1].position if len(events) == settings.batch else max(end, events[-1].position if events else 0)
-        )
+        last = events[-1].position if events else position
+        reached = last if len(events) == settings.batch else max(end, last)
         if reached > position or time.monotonic() - self._renewed_at > self._lease_s / 3:
-            self._lease.advance(max(reached, position))
+            self._lease.advance(reached)
             self._renewed_at = time.monotonic()
-            self._position = max(reached, position)
+            self._position = reached
         return bool(events)
 
     def _send(self, events: list[Event]) -> None:

@@ -1,16 +1,13 @@
 """Remembers credentials that stores have issued for one location and one level of access, for half of their life."""
 
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from threading import Lock
 from typing import Final
 
-from cachetools import LRUCache
-
 from lakewarden import config
+from lakewarden.storage.made_once import MadeOnce
 
 LONGEST_KEPT: Final = timedelta(hours=1)
 
@@ -37,9 +34,7 @@ class IssuedCredentials:
     """Shared by all threads of a process. The key must contain everything that determines what a store issues."""
 
     def __init__(self, capacity: int, *, clock: Callable[[], datetime] = now) -> None:
-        self._kept: LRUCache[Hashable, Issued] = LRUCache(capacity)
-        self._running: dict[Hashable, Future[Issued]] = {}
-        self._lock = Lock()
+        self._kept: MadeOnce[Issued] = MadeOnce(capacity)
         self._now = clock
 
     def get(self, key: Hashable, issue: Callable[[], Issued]) -> Issued:
@@ -47,27 +42,7 @@ class IssuedCredentials:
 
         Calls of one moment share one `issue`, and its error; an error is not remembered.
         """
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None and self._now() < kept.fresh_until:
-                return kept
-            running = self._running.get(key)
-            if running is None:
-                mine = self._running[key] = Future()
-        if running is not None:
-            return running.result()
-        try:
-            issued = issue()
-        except BaseException as error:
-            with self._lock:
-                del self._running[key]
-            mine.set_exception(error)
-            raise
-        with self._lock:
-            self._kept[key] = issued
-            del self._running[key]
-        mine.set_result(issued)
-        return issued
+        return self._kept.get(key, issue, is_good=lambda kept: self._now() < kept.fresh_until)
 
 
 @cache

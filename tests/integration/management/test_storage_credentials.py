@@ -1,4 +1,4 @@
-"""The credential of a warehouse's storage through the management API: creation, update, and what is told about it."""
+"""The credential of a warehouse's storage through the management API: creation, update, and what answers show of it."""
 
 import threading
 from collections.abc import Callable, Iterator

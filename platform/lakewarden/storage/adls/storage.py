@@ -19,13 +19,14 @@ from lakewarden.storage.bearer_tokens import BearerToken, BearerTokens
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, Delegation
 from lakewarden.storage.interface import StorageError
 from lakewarden.storage.issued_credentials import Issued, of_this_process
+from lakewarden.storage.object_clients import client_options, retry_options
 from lakewarden.storage.object_removal import in_pages
 from lakewarden.storage.object_requests import ObjectRequests
 from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.removal import Found, Removed
 
 if TYPE_CHECKING:
-    from obstore.store import AzureCredential, ClientConfig, RetryConfig
+    from obstore.store import AzureCredential
 
     from lakewarden.storage.adls.profile import AdlsProfile
 
@@ -201,17 +202,6 @@ def _endpoint(profile: "AdlsProfile", settings: StorageConfig) -> str:
 def _store(
     profile: "AdlsProfile", access: _Access, endpoint: str, settings: StorageConfig, *, retries: int
 ) -> AzureStore:
-    client: ClientConfig = {
-        "allow_http": endpoint.startswith("http:"),
-        "connect_timeout": timedelta(seconds=settings.connect_timeout_s),
-        "timeout": timedelta(seconds=settings.request_timeout_s),
-    }
-    pause = timedelta(seconds=settings.retry_pause_s)
-    retry: RetryConfig = {
-        "max_retries": retries,
-        "retry_timeout": timedelta(seconds=settings.retry_within_s),
-        "backoff": {"init_backoff": pause, "max_backoff": timedelta(seconds=settings.request_timeout_s), "base": 2},
-    }
     return AzureStore(
         profile.filesystem,
         # each is given, because obstore takes from the server's environment what is not
@@ -222,7 +212,7 @@ def _store(
             "use_fabric_endpoint": False,
             "skip_signature": False,
         },
-        client_options=client,
-        retry_config=retry,
+        client_options=client_options(settings, url=endpoint),
+        retry_config=retry_options(settings, retries=retries),
         credential_provider=access.for_obstore,
     )

@@ -17,11 +17,12 @@ from lakewarden.storage.gcs.identities import tokens_of
 from lakewarden.storage.gcs.listing import GcsListing, code_of
 from lakewarden.storage.gcs.vending import DownscopedTokens
 from lakewarden.storage.issued_credentials import Issued, of_this_process
+from lakewarden.storage.object_clients import client_options, retry_options
 from lakewarden.storage.object_requests import ObjectRequests
 from lakewarden.storage.object_store import ObjectStorage
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, GCSCredential, RetryConfig
+    from obstore.store import GCSCredential
 
     from lakewarden.storage.gcs.profile import GcsProfile
 
@@ -92,23 +93,12 @@ def _store(profile: "GcsProfile", tokens: BearerTokens, settings: StorageConfig)
         return {"token": token.value, "expires_at": token.expires_at}
 
     endpoint = settings.gcs.endpoint.rstrip("/")
-    client: ClientConfig = {
-        "allow_http": endpoint.startswith("http:"),
-        "connect_timeout": timedelta(seconds=settings.connect_timeout_s),
-        "timeout": timedelta(seconds=settings.request_timeout_s),
-    }
-    pause = timedelta(seconds=settings.retry_pause_s)
-    retry: RetryConfig = {
-        "max_retries": settings.retries,
-        "retry_timeout": timedelta(seconds=settings.retry_within_s),
-        "backoff": {"init_backoff": pause, "max_backoff": timedelta(seconds=settings.request_timeout_s), "base": 2},
-    }
     return GCSStore(
         profile.bucket,
         # each is given, because obstore takes from the server's environment what is not
         config={"base_url": endpoint, "skip_signature": False},
-        client_options=client,
-        retry_config=retry,
+        client_options=client_options(settings, url=endpoint),
+        retry_config=retry_options(settings, retries=settings.retries),
         credential_provider=credential,
     )
 

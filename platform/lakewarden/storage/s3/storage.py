@@ -1,6 +1,5 @@
 """Opens the storage of a bucket: obstore for bytes, AWS's library for lists and removals."""
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -9,6 +8,7 @@ from obstore.store import S3Store
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.interface import StorageError
+from lakewarden.storage.object_clients import client_options, retry_options
 from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.s3.advice import advice
 from lakewarden.storage.s3.client_access import S3ClientAccess
@@ -19,7 +19,7 @@ from lakewarden.storage.s3.server_keys import ServerKeys, request_config, server
 from lakewarden.storage.s3.versions import S3VersionsListing
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, RetryConfig, S3Config
+    from obstore.store import S3Config
 
     from lakewarden.storage.s3.profile import S3Profile
 
@@ -65,22 +65,11 @@ def _store(profile: "S3Profile", keys: ServerKeys, settings: StorageConfig, *, r
     }
     if profile.aws_kms_key_arn:
         config |= {"server_side_encryption": "aws:kms", "sse_kms_key_id": profile.aws_kms_key_arn}
-    client: ClientConfig = {
-        "allow_http": profile.s3_url.startswith("http:"),
-        "connect_timeout": timedelta(seconds=settings.connect_timeout_s),
-        "timeout": timedelta(seconds=settings.request_timeout_s),
-    }
-    pause = timedelta(seconds=settings.retry_pause_s)
-    retry: RetryConfig = {
-        "max_retries": retries,
-        "retry_timeout": timedelta(seconds=settings.retry_within_s),
-        "backoff": {"init_backoff": pause, "max_backoff": timedelta(seconds=settings.request_timeout_s), "base": 2},
-    }
     return S3Store(
         profile.bucket,
         config=config,
-        client_options=client,
-        retry_config=retry,
+        client_options=client_options(settings, url=profile.s3_url),
+        retry_config=retry_options(settings, retries=retries),
         credential_provider=keys.for_obstore,
     )
 
