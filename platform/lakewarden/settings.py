@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "lakewarden.usage",
     "tenants",
     "catalog",
+    "ingest",
     "management",
     "console",
     "rest_framework",

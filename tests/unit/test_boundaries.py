@@ -6,7 +6,18 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("platform", "catalog", "console", "demo", "management", "permissions", "pipeline", "standalone", "tenants")
+PRODUCT = (
+    "platform",
+    "catalog",
+    "console",
+    "demo",
+    "ingest",
+    "management",
+    "permissions",
+    "pipeline",
+    "standalone",
+    "tenants",
+)
 
 DATABASE = ("django.db", "psycopg", "lakewarden.prepared_statements")
 MANAGERS = {"objects", "everything", "_default_manager", "_base_manager"}
@@ -15,6 +26,7 @@ MAY_USE_THE_DATABASE = {
     "*/models.py": "models",
     "*/migrations/*": "models",
     "catalog/services/*": "services",
+    "ingest/services/*": "services",
     "tenants/services/*": "services",
     "permissions/*": "services",
     "catalog/access.py": "looks up what it decides on, in one statement",

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OWN = {path.name for path in (*ROOT.iterdir(), *(ROOT / "platform").iterdir()) if any(path.glob("*.py"))} | {"tests"}
-SERVER = ("platform", "catalog", "management", "permissions", "tenants", "console", "manage.py")
+SERVER = ("platform", "catalog", "ingest", "management", "permissions", "tenants", "console", "manage.py")
 
 
 def declared(*extras: str, dev: bool = False) -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 from django.apps import apps
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("platform/lakewarden", "catalog", "tenants", "permissions", "management", "console")
+ROOMS = ("platform/lakewarden", "catalog", "ingest", "tenants", "permissions", "management", "console")
 # tables without a model
 MORE = {"reserved_location": "catalog"}
 NAMED = re.compile(r"\b(?:from|join|into|update|using)\s+(?:only\s+)?([a-z_][a-z_0-9]*)", re.IGNORECASE)

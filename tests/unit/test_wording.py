@@ -12,7 +12,18 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("platform", "tenants", "catalog", "management", "permissions", "console", "pipeline", "demo", "standalone")
+ROOMS = (
+    "platform",
+    "tenants",
+    "catalog",
+    "ingest",
+    "management",
+    "permissions",
+    "console",
+    "pipeline",
+    "demo",
+    "standalone",
+)
 
 UNCLEAR = {
     r"(?<![Tt]here )\bis no (?!longer\b|more\b)[a-z]": 'write "is not a valid …" or "does not exist"',

@@ -30,6 +30,7 @@ _UNSEEN: Final = 1 << 60
 
 _TYPES: Final[dict[str, tuple[int, Callable[[Any], bytes]]]] = {
     "bigint": (20, _BIGINT),
+    "bytea": (17, bytes),
     "text": (25, str.encode),
     "uuid": (2950, lambda value: value.bytes),
 }
@@ -37,7 +38,7 @@ _TYPES: Final[dict[str, tuple[int, Callable[[Any], bytes]]]] = {
 
 
 class Lookup:
-    """`text` has a parameter `%s::<type>[]` for each column of keys; types are bigint, text and uuid."""
+    """`text` has a parameter `%s::<type>[]` for each column of keys; types are bigint, bytea, text and uuid."""
 
     def __init__(self, text: str) -> None:
         self.text = text

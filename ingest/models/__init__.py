@@ -1,0 +1,17 @@
+"""The durable log of change data: per warehouse, batches in the order of their commits, until they are in Iceberg."""
+
+from ingest.models.batch import IngestBatch
+from ingest.models.flush_request import IngestFlushRequest
+from ingest.models.log_head import IngestLogHead
+from ingest.models.pipeline import IngestPipeline
+from ingest.models.request import IngestRequest
+from ingest.models.source import IngestSource
+
+__all__ = [
+    "IngestBatch",
+    "IngestFlushRequest",
+    "IngestLogHead",
+    "IngestPipeline",
+    "IngestRequest",
+    "IngestSource",
+]

@@ -1,0 +1,287 @@
+"""The durable log: a group of batches is appended by one statement, in one round trip.
+
+The statement locks the rows of the sources in their order, then the warehouse's head, which it holds until its commit:
+positions are dense and in the order of commits, on all replicas, so whoever has read up to a position has missed
+nothing below it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+import psycopg
+
+from ingest.log_statements import MARK_FLUSHED
+from lakewarden.hot.connections import connection, session
+from lakewarden.hot.sessions import Lookup, Row
+from lakewarden.postgres.bounded import SILENCE
+
+RECENT: Final = 64
+"""Batches of a source whose checksums are kept, so that a repeated batch differs from other content with its number."""
+
+
+class Verdict(StrEnum):
+    """What became of a batch. Only `APPENDED` ones were stored by this call; `UNKNOWN`: its source is not open."""
+
+    APPENDED = "appended"
+    DUPLICATE = "duplicate"
+    PERSISTED = "persisted"
+    DIFFERENT = "different"
+    GAP = "gap"
+    FULL = "full"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch of a source. `content` is a JSON array of `events` events, `tables` what `IngestBatch.tables` says.
+
+    `size` is that of the content before it was compressed (`encoding` 1), `checksum` its CRC-32.
+    """
+
+    principal: str
+    source_id: str
+    sequence_number: int
+    events: int
+    content: bytes
+    tables: str
+    checksum: int
+    size: int
+    encoding: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`expected` is the source's next number; `buffered_bytes` is what waits for the pipeline, this group included."""
+
+    verdict: Verdict
+    position: int | None
+    expected: int | None
+    buffered_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The log of a warehouse, as `IngestLogHead` describes it; `oldest_at` is the time of what was not flushed yet."""
+
+    last_position: int
+    flushed_position: int
+    buffered_batches: int
+    buffered_events: int
+    buffered_bytes: int
+    checks: int
+    duplicates: int
+    oldest_at: datetime | None
+    newest_at: datetime | None
+    flushed_at: datetime | None
+
+
+async def open_source(
+    warehouse_id: UUID, *, principal: str, source_id: str, shard_name: str, last_acked: int | None
+) -> int | None:
+    """The last number that was received of it; of a new one, the `last_acked` that its client claims.
+
+    None: the first batch decides. Raises psycopg.Error.
+    """
+    given: list[list[object]] = [[warehouse_id], [principal], [source_id], [shard_name], [last_acked]]
+    rows = await _run(_OPEN_SOURCE, given)
+    return rows[0][0] if rows else None
+
+
+async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int) -> list[Outcome]:
+    """An outcome for each of the batches, which must be sorted by number within a source.
+
+    What does not fit into `capacity` bytes that wait for the pipeline is refused. Raises psycopg.Error if that may
+    have failed: then nothing is known, and a repetition is recognised.
+    """
+    columns: list[list[object]] = [
+        [warehouse_id],
+        [capacity],
+        [each.principal for each in batches],
+        [each.source_id for each in batches],
+        [each.sequence_number for each in batches],
+        [each.events for each in batches],
+        [each.size for each in batches],
+        [each.encoding for each in batches],
+        [each.checksum for each in batches],
+        [each.tables for each in batches],
+        [each.content for each in batches],
+    ]
+    try:
+        rows, repeated = await _run(_APPEND, columns, may_repeat=False), False
+    except SILENCE:
+        raise
+    except psycopg.OperationalError:
+        # the session may have ended before or after the commit: if it was after, these are recognised as duplicates
+        rows, repeated = await _run(_APPEND, columns, may_repeat=False), True
+    found = {row[0]: row[1:] for row in rows}
+    # the warehouse, and its log with it, may have been deleted meanwhile
+    return [_outcome(found.get(number, _NOTHING), repeated=repeated) for number in range(1, len(batches) + 1)]
+
+
+async def head(warehouse_id: UUID) -> Head | None:
+    """None: nothing was ever sent to the warehouse. Raises psycopg.Error."""
+    rows = await _run(_HEAD, [[warehouse_id]])
+    return Head(*rows[0]) if rows else None
+
+
+async def mark_flushed(warehouse_id: UUID, *, upto: int) -> bool:
+    """Note that everything up to a position is in snapshots; False: it was noted before. Raises psycopg.Error."""
+    async with connection() as usable:
+        cursor = await usable.execute(MARK_FLUSHED.encode(), {"warehouse_id": warehouse_id, "upto": upto})
+        return await cursor.fetchone() is not None
+
+
+def _outcome(row: Row, *, repeated: bool) -> Outcome:
+    word, position, expected, buffered = row
+    verdict = Verdict(word)
+    if repeated and verdict in {Verdict.DUPLICATE, Verdict.PERSISTED}:
+        verdict = Verdict.APPENDED
+    return Outcome(verdict, position, expected, buffered)
+
+
+_NOTHING: Final[Row] = (Verdict.UNKNOWN, None, None, 0)
+
+
+async def _run(statement: Lookup, columns: Sequence[Sequence[object]], *, may_repeat: bool = True) -> list[Row]:
+    """All rows; once more if the session had ended meanwhile, unless that could do something twice."""
+    try:
+        async with session() as usable:
+            return await usable.fetch(statement, columns)
+    except SILENCE:
+        raise
+    except psycopg.OperationalError:
+        if not may_repeat:
+            raise
+        async with session() as usable:
+            return await usable.fetch(statement, columns)
+
+
+_OPEN_SOURCE: Final = Lookup("""
+    with given as (
+        select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+            as g(warehouse_id, principal, source_id, shard_name, last_acked)
+    ),
+    head as (
+        insert into ingest_log_head (warehouse_id) select warehouse_id from given on conflict do nothing
+    )
+    insert into ingest_source as s (warehouse_id, principal, source_id, shard_name, last_received_sequence,
+                                    last_acked_sequence, recent_positions, recent_checksums, connected_at,
+                                    last_activity_at)
+    select warehouse_id, principal, source_id, shard_name, last_acked, last_acked, '{}', '{}', now(), now() from given
+    on conflict (warehouse_id, principal, source_id) do update
+    set shard_name = excluded.shard_name, connected_at = now(), last_activity_at = now(),
+        last_received_sequence = coalesce(s.last_received_sequence, excluded.last_received_sequence),
+        last_acked_sequence = greatest(s.last_acked_sequence,
+                                       least(excluded.last_acked_sequence, s.last_received_sequence))
+    returning s.last_received_sequence
+""")
+
+_APPEND: Final = Lookup(f"""
+    with asked as (select (%s::uuid[])[1] as warehouse_id, (%s::bigint[])[1] as capacity),
+    given as (
+        select * from unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
+                             %s::bigint[], %s::text[], %s::bytea[])
+            with ordinality as g(principal, source_id, number, events, size, encoding, checksum, tables, content, i)
+    ),
+    opened as (
+        select s.principal, s.source_id, s.last_received_sequence as last, s.recent_positions as positions,
+               s.recent_checksums as checksums
+        from ingest_source s
+        where s.warehouse_id = (select warehouse_id from asked)
+          and (s.principal, s.source_id) in (select g.principal, g.source_id from given g)
+        order by s.principal, s.source_id for update
+    ),
+    compared as (
+        select g.i, g.principal, g.source_id, g.number, g.events, g.size, g.checksum,
+               o.source_id is not null as is_open, o.positions, o.checksums,
+               coalesce(o.last, min(g.number) over of_source - 1) as last,
+               row_number() over (partition by g.principal, g.source_id, g.number order by g.i) as nth
+        from given g left join opened o using (principal, source_id)
+        window of_source as (partition by g.principal, g.source_id)
+    ),
+    ranked as (
+        select c.*, c.number - c.last as ahead,
+               row_number() over (partition by principal, source_id, number > last and nth = 1 order by i) as rank
+        from compared c
+    ),
+    new as (
+        select *, sum(size) over (order by i) as needed from ranked where is_open and nth = 1 and ahead = rank
+    ),
+    head as (
+        select last_position, flushed_position, buffered_bytes from ingest_log_head
+        where warehouse_id = (select warehouse_id from asked) and (select count(*) from new) >= 0 for update
+    ),
+    fitting as (
+        select n.*, row_number() over (order by n.i) as nth_new
+        from new n, head, asked where head.buffered_bytes + n.needed <= asked.capacity
+    ),
+    moved as (
+        update ingest_log_head h
+        set last_position = h.last_position + f.batches, buffered_batches = h.buffered_batches + f.batches,
+            buffered_events = h.buffered_events + f.events, buffered_bytes = h.buffered_bytes + f.bytes,
+            total_batches = h.total_batches + f.batches, total_events = h.total_events + f.events,
+            total_bytes = h.total_bytes + f.bytes, checks = h.checks + c.checks,
+            duplicates = h.duplicates + c.duplicates,
+            newest_at = case when f.batches > 0 then clock_timestamp() else h.newest_at end
+        from (select count(*) as batches, coalesce(sum(events), 0) as events, coalesce(sum(size), 0) as bytes
+              from fitting) f,
+             (select count(*) as checks, count(*) filter (where ahead <= 0 or nth > 1) as duplicates
+              from ranked) c
+        where h.warehouse_id = (select warehouse_id from asked)
+        returning h.last_position - f.batches as before, h.flushed_position as flushed, h.buffered_bytes, h.newest_at
+    ),
+    added as (
+        insert into ingest_batch (warehouse_id, position, source_id, principal, sequence_number, received_at, events,
+                                  bytes, encoding, tables, content)
+        select (select warehouse_id from asked), m.before + f.nth_new, f.source_id, f.principal, f.number, m.newest_at,
+               f.events, f.size, g.encoding, g.tables::jsonb, g.content
+        from fitting f join given g on g.i = f.i, moved m
+    ),
+    advanced as (
+        update ingest_source s
+        set last_received_sequence = a.last, batches = s.batches + a.batches, events = s.events + a.events,
+            recent_positions = (a.positions || s.recent_positions)[:{RECENT}],
+            recent_checksums = (a.checksums || s.recent_checksums)[:{RECENT}], last_activity_at = m.newest_at
+        from (
+            select f.principal, f.source_id, max(f.number) as last, count(*) as batches, sum(f.events) as events,
+                   array_agg(m.before + f.nth_new order by f.i desc) as positions,
+                   array_agg(f.checksum order by f.i desc) as checksums
+            from fitting f, moved m group by f.principal, f.source_id
+        ) a, moved m
+        where s.warehouse_id = (select warehouse_id from asked)
+          and s.principal = a.principal and s.source_id = a.source_id
+    ),
+    judged as (
+        select r.*, n.i is not null as is_new, f.nth_new,
+               r.positions[1 - r.ahead] as known_position, r.checksums[1 - r.ahead] as known_checksum,
+               r.positions[cardinality(r.positions)] as oldest_position
+        from ranked r left join new n on n.i = r.i left join fitting f on f.i = r.i
+    )
+    select j.i,
+           case when not j.is_open then 'unknown'
+                when j.nth_new is not null then 'appended'
+                when j.is_new then 'full'
+                when j.nth > 1 then 'duplicate'
+                when j.ahead > 0 then 'gap'
+                when j.known_checksum <> j.checksum then 'different'
+                when coalesce(j.known_position, j.oldest_position, m.before) <= m.flushed then 'persisted'
+                else 'duplicate' end,
+           coalesce(m.before + j.nth_new, j.known_position),
+           j.last + coalesce((select count(*) from fitting f
+                              where f.principal = j.principal and f.source_id = j.source_id), 0) + 1,
+           m.buffered_bytes
+    from judged j, moved m
+""")  # noqa: S608 a number of our own
+
+_HEAD: Final = Lookup("""
+    select h.last_position, h.flushed_position, h.buffered_batches, h.buffered_events, h.buffered_bytes, h.checks,
+           h.duplicates,
+           (select b.received_at from ingest_batch b
+            where b.warehouse_id = h.warehouse_id and b.position > h.flushed_position order by b.position limit 1),
+           h.newest_at, h.flushed_at
+    from unnest(%s::uuid[]) as k(id) join ingest_log_head h on h.warehouse_id = k.id
+""")
