@@ -5,6 +5,7 @@ from pathlib import Path
 
 from demo.connection import Connection
 from lakewarden.errors import LakewardenError
+from pipeline.spark.jars import CATALOG_JARS
 from pipeline.spark.spark_sql import run
 
 
@@ -15,12 +16,18 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         connection = Connection.read(Path(arguments[0]))
-        run([connection.catalog], arguments=arguments[1:], progress=_say)
+        run([connection.catalog], arguments=arguments[1:], jar_names=_jars(connection), progress=_say)
     except LakewardenError as error:
         sys.stderr.write(f"Error: {error.message}\n")
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _jars(connection: Connection) -> tuple[str, ...]:
+    """A bucket needs a client of S3, which is large."""
+    in_bucket = connection.warehouse.location.startswith("s3:")
+    return (*CATALOG_JARS, "iceberg-aws-bundle") if in_bucket else CATALOG_JARS
 
 
 def _say(line: str) -> None:

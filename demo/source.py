@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakewarden.cache_folder import cache_folder
 from pipeline.spark.errors import SparkSetupFailed
-from pipeline.spark.jars import cache_folder
 
 MISSING = "NA"
 SCHEMAS: dict[str, str] = {

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+from standalone import snippets
 from standalone.errors import EmbeddedError
 from standalone.options import DevOptions
 from standalone.ready import ReadyInfo
@@ -48,4 +49,7 @@ def _summary(info: ReadyInfo, options: DevOptions) -> str:
         f"  console      {info.console_uri}\n"
         f"  tokens       {info.token_endpoint}\n"
         f"  credentials  {options.ready_path}\n"
+        f"  SQL          {snippets.spark(options.ready_path)}\n"
+        f"\n# Python with PyIceberg\n{snippets.pyiceberg(options.ready_path)}"
+        f"\n# Python with DuckDB\n{snippets.duckdb(options.ready_path)}"
     )

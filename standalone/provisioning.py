@@ -1,6 +1,7 @@
 """Creates a warehouse and authorizes an engine on a new development server, through the management API."""
 
 import json
+import secrets
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -8,6 +9,7 @@ import urllib3
 
 from standalone.errors import EmbeddedError
 from standalone.ready import ReadyWarehouse
+from standalone.s3.store import S3Store
 
 ENGINE_PRIVILEGES = ("create", "modify", "select", "describe")
 _CONFLICT = 409
@@ -48,15 +50,19 @@ class ManagementClient:
 
     def ensure_warehouse(self, name: str, *, base_path: Path) -> ReadyWarehouse:
         """The warehouse `name`; created in the local directory `base_path` if it does not exist."""
-        body = {
-            "warehouse-name": name,
-            "storage-profile": {"type": "local", "base-path": str(base_path)},
-            "delete-profile": {"type": "hard"},
-        }
-        response = self._ask("POST", "/v1/warehouse", body, accepted=_CONFLICT)
-        found = self._find_warehouse(name) if response.status == _CONFLICT else _content(response)
+        found, _ = self._ensure(name, {"storage-profile": {"type": "local", "base-path": str(base_path)}})
         location = f"file://{found['storage-profile']['base-path'].rstrip('/')}"
         return ReadyWarehouse(id=str(found["warehouse-id"]), name=name, location=location)
+
+    def ensure_s3_warehouse(self, name: str, store: S3Store) -> ReadyWarehouse:
+        """The warehouse `name`; created in the store if it does not exist, else given its present address and key."""
+        issues_keys = self._issues_keys(store) if store.issues_keys is None else store.issues_keys
+        storage = {"storage-profile": store.profile(issues_keys=issues_keys), "storage-credential": store.credential}
+        found, is_new = self._ensure(name, storage)
+        warehouse = ReadyWarehouse(id=str(found["warehouse-id"]), name=name, location=store.location)
+        if not is_new:
+            self._ask("POST", f"/v1/warehouse/{warehouse.id}/storage", storage)
+        return warehouse
 
     def grant(self, warehouse: ReadyWarehouse, *, application: str, name: str, privileges: tuple[str, ...]) -> None:
         """Register the application (`oidc~<subject>`) and grant it the privileges. Idempotent."""
@@ -64,6 +70,25 @@ class ManagementClient:
         self._ask("POST", "/v1/user", described)
         writes = [{"privilege": privilege, "principal": {"user": application}} for privilege in privileges]
         self._ask("POST", f"/v1/warehouse/{warehouse.id}/grants", {"writes": writes, "deletes": []})
+
+    def _ensure(self, name: str, storage: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The warehouse, and whether it is new."""
+        body = {"warehouse-name": name, "delete-profile": {"type": "hard"}, **storage}
+        response = self._ask("POST", "/v1/warehouse", body, accepted=_CONFLICT)
+        if response.status == _CONFLICT:
+            return self._find_warehouse(name), False
+        return _content(response), True
+
+    def _issues_keys(self, store: S3Store) -> bool:
+        """Whether the store issues keys that it limits, by a dry run."""
+        body = {
+            "warehouse-name": f"tried-{secrets.token_hex(8)}",
+            "storage-profile": store.profile(issues_keys=True),
+            "storage-credential": store.credential,
+        }
+        checks = _content(self._ask("POST", "/v1/warehouse-creation-validation", body))["checks"]
+        failed = [each["name"] for each in checks if each["status"] == "failed"]
+        return not any(name.startswith("vended-credentials") for name in failed)
 
     def _find_warehouse(self, name: str) -> dict[str, Any]:
         listed = _content(self._ask("GET", "/v1/warehouse"))["warehouses"]

@@ -1,7 +1,7 @@
 """The ready file: addresses and credentials of a development server, for other programs."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from standalone.errors import EmbeddedError
@@ -35,6 +35,17 @@ class ReadyWarehouse:
 
 
 @dataclass(frozen=True)
+class ReadyStore:
+    """The S3 store of a warehouse; the key may do everything in its bucket, and engines need none."""
+
+    endpoint: str
+    region: str
+    bucket: str
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class ReadyInfo:
     """Addresses and credentials of a running development server; `pid` is the process to send TERM to."""
 
@@ -48,12 +59,15 @@ class ReadyInfo:
     project_id: str
     warehouse: ReadyWarehouse
     pid: int
+    s3: ReadyStore | None = None
+    """Only where the warehouse is in a bucket."""
 
 
 def write_ready_file(info: ReadyInfo, path: Path) -> None:
     """Write `info` as JSON to `path`, atomically and with mode 0600, because it contains secrets."""
     try:
-        write_private(path, json.dumps(asdict(info), indent=2) + "\n")
+        content = {name: value for name, value in asdict(info).items() if value is not None}
+        write_private(path, json.dumps(content, indent=2) + "\n")
     except OSError as error:
         raise EmbeddedError(f"The ready file {path} cannot be written: {error.strerror}.") from error
 
@@ -61,8 +75,8 @@ def write_ready_file(info: ReadyInfo, path: Path) -> None:
 def read_ready_file(path: Path) -> ReadyInfo:
     """The content of a ready file that `write_ready_file` wrote."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    parts = {"admin": AdminCredentials, "engine": EngineCredentials, "warehouse": ReadyWarehouse}
-    return ReadyInfo(**content | {name: kind(**content[name]) for name, kind in parts.items()})
+    parts = {"admin": AdminCredentials, "engine": EngineCredentials, "warehouse": ReadyWarehouse, "s3": ReadyStore}
+    return ReadyInfo(**content | {name: kind(**content[name]) for name, kind in parts.items() if name in content})
 
 
 def remove_ready_file(path: Path) -> None:

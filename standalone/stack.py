@@ -24,9 +24,12 @@ from standalone.ready import (
     remove_ready_file,
     write_ready_file,
 )
+from standalone.s3.store import S3Store, open_store
 from standalone.web_server import start_web_server
 
 WAREHOUSE_NAME = "demo"
+S3_WAREHOUSE_NAME = "demo-s3"
+"""Another one, so that a data directory can be started with either."""
 DEFAULT_PROJECT = "00000000-0000-0000-0000-000000000000"
 _COMMAND_TIMEOUT_S = 300.0
 _GRACE_S = 25.0
@@ -101,9 +104,10 @@ class DevelopmentStack:
         identities, issuer = self._start_issuer()
         admin = f"oidc~{identities.admin.subject}"
         self._run("First administrator", "bootstrap", "--admin", admin, "--admin-name", "Administrator")
+        store = self._start_store() if self._options.warehouse == "s3" else None
         base_uri = self._start_server()
         self._start_worker()
-        info = self._provision(identities, issuer=issuer, base_uri=base_uri)
+        info = self._provision(identities, issuer=issuer, base_uri=base_uri, store=store)
         self._tree.require_alive()
         self._tree.on_stop(lambda: remove_ready_file(self._options.ready_path))
         write_ready_file(info, self._options.ready_path)
@@ -139,6 +143,13 @@ class DevelopmentStack:
             )
         return identities, self._issuer
 
+    def _start_store(self) -> S3Store:
+        def start(make: Callable[[int], ManagedProcess], health: str) -> str:
+            with self._progress.step("S3 server"):
+                return self._adopt("s3", make, path=health)
+
+        return open_store(self._options.s3, data_dir=self.data_dir, progress=self._options.progress, start=start)
+
     def _start_server(self) -> str:
         with self._progress.step("Server"):
             return self._serve(
@@ -151,13 +162,16 @@ class DevelopmentStack:
             self._tree.adopt(worker)
             worker.start()
 
-    def _provision(self, identities: Identities, *, issuer: str, base_uri: str) -> ReadyInfo:
+    def _provision(self, identities: Identities, *, issuer: str, base_uri: str, store: S3Store | None) -> ReadyInfo:
         admin, engine = identities.admin, identities.engine
         management_uri = f"{base_uri}/management"
         with self._progress.step("Warehouse and rights"):
             endpoint = token_endpoint(issuer)
             client = ManagementClient.sign_in(management_uri, endpoint, admin)
-            warehouse = client.ensure_warehouse(WAREHOUSE_NAME, base_path=self._local_root / WAREHOUSE_NAME)
+            if store is None:
+                warehouse = client.ensure_warehouse(WAREHOUSE_NAME, base_path=self._local_root / WAREHOUSE_NAME)
+            else:
+                warehouse = client.ensure_s3_warehouse(S3_WAREHOUSE_NAME, store)
             client.grant(
                 warehouse,
                 application=f"oidc~{engine.subject}",
@@ -177,6 +191,7 @@ class DevelopmentStack:
             project_id=DEFAULT_PROJECT,
             warehouse=warehouse,
             pid=os.getpid(),
+            s3=None if store is None else store.described,
         )
 
     def _run(self, title: str, *arguments: str) -> None:
@@ -189,9 +204,17 @@ class DevelopmentStack:
     def _serve(
         self, name: str, command: Callable[[int], Sequence[str]], *, path: str, fixed_port: int | None = None
     ) -> str:
-        """Start a Lakewarden web server and return its address; its port is remembered for the next run."""
+        """Start a Lakewarden web server and return its address."""
+        return self._adopt(
+            name, lambda port: self._process(name, command(port), port=port), path=path, fixed_port=fixed_port
+        )
+
+    def _adopt(
+        self, name: str, make: Callable[[int], ManagedProcess], *, path: str, fixed_port: int | None = None
+    ) -> str:
+        """Start a web server and return its address; its port is remembered for the next run."""
         child, port = start_web_server(
-            lambda port: self._process(name, command(port), port=port),
+            make,
             path=path,
             fixed_port=fixed_port,
             preferred_port=remembered_ports.recall(self._ports).get(name),

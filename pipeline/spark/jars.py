@@ -6,10 +6,9 @@ checksum was found right; two processes at once wait for each other.
 
 import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,18 +17,8 @@ from pipeline.spark.errors import JarUnavailable
 
 CATALOG_JARS = ("iceberg-spark-runtime",)
 MIRROR_VARIABLE = "LAKEWARDEN_MAVEN_MIRROR"
-CACHE_VARIABLE = "LAKEWARDEN_CACHE"
 
 Fetch = Callable[[Artifact, Path], Path]
-
-
-def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """`$LAKEWARDEN_CACHE`, else `lakewarden` in `$XDG_CACHE_HOME`, else in `~/.cache`. It need not exist."""
-    variables = os.environ if environ is None else environ
-    if chosen := variables.get(CACHE_VARIABLE):
-        return Path(chosen).expanduser().absolute()
-    base = variables.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser().absolute() / "lakewarden"
 
 
 def jar_path(artifact: Artifact, *, cache: Path) -> Path:

@@ -12,10 +12,11 @@ from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from lakewarden.cache_folder import cache_folder
 from pipeline.spark.catalogs import RestCatalog, local_settings, spark_settings
 from pipeline.spark.gateway import gateway
 from pipeline.spark.ivy import IvyFetcher, mirror_from_environment
-from pipeline.spark.jars import CATALOG_JARS, cache_folder, provide_jars
+from pipeline.spark.jars import CATALOG_JARS, provide_jars
 from pipeline.spark.java import Java, find_java
 from pipeline.spark.jvm import JvmOptions
 from pipeline.spark.trust import trust_options

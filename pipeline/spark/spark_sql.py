@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from lakewarden.cache_folder import cache_folder
 from pipeline.spark import preflight
 from pipeline.spark.catalogs import RestCatalog, local_settings, spark_settings
-from pipeline.spark.jars import CATALOG_JARS, cache_folder
+from pipeline.spark.jars import CATALOG_JARS
 from pipeline.spark.jvm import JvmOptions, submit_command, submit_environment
 from pipeline.spark.session import prepare, silent
 from pipeline.spark.trust import trust_options

@@ -349,8 +349,27 @@ def _with_stack_options(command: Callable[..., None]) -> Callable[..., None]:
     help="File to which addresses and credentials are written as JSON when the server is ready [default: ready.json in "
     "the data directory].",
 )
-@click.option("--warehouse", default="file", show_default=True, metavar="KIND", help="Storage of the warehouse `demo`.")
-def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse: str) -> None:
+@click.option(
+    "--warehouse", default="file", show_default=True, metavar="KIND", help="Storage of the warehouse: file, or s3."
+)
+@click.option(
+    "--s3-endpoint",
+    metavar="URL",
+    help="With --warehouse s3: a store that is running, with its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+    "[default: start a server: `minio` or `versitygw` on the PATH, else MinIO, built with Go once].",
+)
+@click.option("--s3-bucket", default="lakewarden", show_default=True, help="Its bucket, made if it is not there.")
+@click.option("--s3-region", default="us-east-1", show_default=True, help="Its region.")
+def dev(
+    *,
+    port: int | None,
+    data_dir: Path,
+    ready_file: Path | None,
+    warehouse: str,
+    s3_endpoint: str | None,
+    s3_bucket: str,
+    s3_region: str,
+) -> None:
     """Run a complete server on this machine, with everything it needs, until TERM or Ctrl-C.
 
     It starts PostgreSQL, an OIDC issuer, the server and a worker, all of which are installed with Lakewarden, and
@@ -358,8 +377,10 @@ def dev(*, port: int | None, data_dir: Path, ready_file: Path | None, warehouse:
     """
     from standalone.dev import run
     from standalone.options import DevOptions
+    from standalone.s3.options import S3Options
 
-    sys.exit(run(DevOptions(data_dir=data_dir, port=port, ready_file=ready_file, warehouse=warehouse)))
+    s3 = S3Options(endpoint=s3_endpoint, bucket=s3_bucket, region=s3_region)
+    sys.exit(run(DevOptions(data_dir=data_dir, port=port, ready_file=ready_file, warehouse=warehouse, s3=s3)))
 
 
 @main.command()

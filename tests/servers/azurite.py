@@ -29,10 +29,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from pipeline.spark.jars import cache_folder
+from lakewarden.cache_folder import cache_folder
+from standalone import staging
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
-from tests.servers import staging
 
 ACCOUNT: Final = "lakehouse"
 

@@ -13,9 +13,9 @@ from uuid import uuid4
 import pytest
 import urllib3
 
+from standalone.go_programs import GoProgram, provide
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
-from tests.servers.go_programs import GoProgram, provide
 
 FAKE_GCS: Final = GoProgram("fake-gcs-server", "fake-gcs-server", "github.com/fsouza/fake-gcs-server")
 _READY_WITHIN_S = 60.0

@@ -21,12 +21,12 @@ from urllib.parse import urlencode
 
 import urllib3
 
+from lakewarden.cache_folder import cache_folder
 from pipeline.spark.errors import JavaNotFound
-from pipeline.spark.jars import cache_folder
 from pipeline.spark.java import find_java
+from standalone import staging
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
-from tests.servers import staging
 
 VERSION = "26.7.3"
 SHA256 = "27a6535553c3cdcd083872ba40629efafb3475e3b758e0c6f691395561dd0f1f"

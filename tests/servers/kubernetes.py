@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from standalone.go_programs import GoProgram, pinned_version, provide
 from standalone.ports import HOST, free_ports
 from standalone.process import ManagedProcess
-from tests.servers.go_programs import GoProgram, pinned_version, provide
 
 _MODULE = "kubernetes"
 _VERSION = pinned_version(_MODULE, "k8s.io/kubernetes")

@@ -4,8 +4,8 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from pipeline.spark.jars import cache_folder
-from tests.servers import staging
+from lakewarden.cache_folder import cache_folder
+from standalone import staging
 
 
 def jars(pom: Path, *, name: str, error: type[Exception]) -> Path:

@@ -9,37 +9,29 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 
 import pytest
 from minio import MinioAdmin
 from minio.credentials.providers import StaticProvider
 
-from tests.servers.go_programs import GoProgram, provide
-from tests.servers.s3_server import REGION, Keys, Launch, S3Server, running
+from standalone.s3.programs import MINIO, Keys, Launch
+from tests.servers.s3_server import S3Server, running
 
-MINIO: Final = GoProgram("minio", "minio", "github.com/minio/minio")
 KMS_KEY: Final = "lw-key"
 """The key by which it encrypts what asks for encryption."""
 
 
 @dataclass
 class MinioServer(S3Server):
+    PROGRAM: ClassVar = MINIO
+
     kms_secret: str = field(default_factory=lambda: base64.b64encode(secrets.token_bytes(32)).decode(), repr=False)
 
     def launch(self) -> Launch:
-        environment = {
-            "MINIO_ROOT_USER": self.root.access_key_id,
-            "MINIO_ROOT_PASSWORD": self.root.secret_access_key,
-            "MINIO_REGION": REGION,
-            # each would reach or show more than the tests need
-            "MINIO_UPDATE": "off",
-            "MINIO_BROWSER": "off",
-            "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{self.kms_secret}",
-        }
-        command = (provide(MINIO), "server", "--quiet", "--address", self.address, self.directory / "data")
-        return Launch(command, environment, "/minio/health/ready")
+        launch = super().launch()
+        return replace(launch, variables={**launch.variables, "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{self.kms_secret}"})
 
     def new_user(self, *statements: Mapping[str, Any]) -> Keys:
         """The key of a new user who may do what the statements of its policy allow."""

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import urllib3
 
+from standalone.go_programs import GoProgram, provide
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
-from tests.servers.go_programs import GoProgram, provide
 
 OPA: Final = GoProgram("opa", "opa", "github.com/open-policy-agent/opa")
 INTEGRATION: Final = Path(__file__).parents[2] / "integrations" / "opa"

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import urllib3
 
+from standalone.go_programs import GoProgram, provide
 from standalone.ports import HOST, free_ports
 from standalone.process import ManagedProcess
-from tests.servers.go_programs import GoProgram, provide
 
 OPENFGA: Final = GoProgram("openfga", "openfga", "github.com/openfga/openfga/cmd/openfga")
 _READY_WITHIN_S = 60.0

@@ -1,18 +1,17 @@
 """Fetches and builds the outside programs of all lanes, so that no lane waits for them: `make prefetch`."""
 
+from standalone import go_programs
+from standalone.s3 import programs
 from tests.conformance.kit import runner
 from tests.servers import (
     azurite,
     fake_gcs,
-    go_programs,
     kafka,
     keycloak,
     kubernetes,
-    minio,
     opa,
     openfga,
     trino,
-    versitygw,
 )
 
 if __name__ == "__main__":
@@ -22,8 +21,8 @@ if __name__ == "__main__":
     kafka.jars()
     go_programs.provide(openfga.OPENFGA)
     go_programs.provide(opa.OPA)
-    go_programs.provide(minio.MINIO)
-    go_programs.provide(versitygw.VERSITYGW)
+    go_programs.provide(programs.MINIO.go)
+    go_programs.provide(programs.VERSITYGW.go)
     kubernetes.build()
     azurite.provide()
     go_programs.provide(fake_gcs.FAKE_GCS)

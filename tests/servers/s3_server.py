@@ -1,24 +1,24 @@
 """What the S3 servers of the tests have in common: a process on 127.0.0.1 with a root key, buckets, clients."""
 
 import os
-import secrets
 import signal
 import tempfile
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from uuid import uuid4
 
 import boto3
 import urllib3
 from botocore.config import Config
 
+from standalone.go_programs import provide
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
+from standalone.s3.programs import Keys, Launch, S3Program
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -34,39 +34,22 @@ class S3ServerFailed(AssertionError):
     """It did not start; the message holds what it said."""
 
 
-@dataclass(frozen=True)
-class Keys:
-    """An access key; a session token belongs to keys that STS issued."""
-
-    access_key_id: str
-    secret_access_key: str = field(repr=False)
-    session_token: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def new(cls) -> "Keys":
-        return cls(f"LW{secrets.token_hex(8).upper()}", secrets.token_hex(20))
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How a server is started: the words of its command, its variables, and the path that answers 200 when it is up."""
-
-    command: Sequence[str | Path]
-    environment: dict[str, str]
-    health: str
-
-
 @dataclass
-class S3Server(ABC):
+class S3Server:
     """A running server at `endpoint` (path style, region `REGION`); `root` may do everything."""
+
+    PROGRAM: ClassVar[S3Program]
 
     endpoint: str
     directory: Path
     root: Keys = field(default_factory=Keys.new)
     _process: ManagedProcess | None = field(default=None, repr=False)
 
-    @abstractmethod
-    def launch(self) -> Launch: ...
+    def launch(self) -> Launch:
+        executable = provide(self.PROGRAM.go)
+        return self.PROGRAM.launch(
+            executable, address=self.address, directory=self.directory, root=self.root, region=REGION
+        )
 
     @property
     def address(self) -> str:
@@ -105,17 +88,16 @@ class S3Server(ABC):
     def start(self) -> None:
         """Start it (also again, with the same buckets and on the same port) and wait until it answers."""
         launch = self.launch()
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("MINIO_", "AWS_"))}
         self._process = ManagedProcess(
             str(Path(launch.command[0]).name),
             launch.command,
             log=self.directory / "server.log",
-            environment=environment | launch.environment,
+            environment=launch.environment,
             directory=self.directory,
         )
         self._process.start()
         deadline = time.monotonic() + _READY_WITHIN_S
-        while not self._is_ready(launch.health):
+        while not self._is_ready(self.PROGRAM.health):
             if self._process.exited or time.monotonic() > deadline:
                 raise S3ServerFailed(self._process.obituary(when="before it was ready"))
             time.sleep(0.05)

@@ -20,10 +20,10 @@ from typing import Any
 
 import urllib3
 
-from pipeline.spark.jars import cache_folder
+from lakewarden.cache_folder import cache_folder
+from standalone import staging
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
-from tests.servers import staging
 
 VERSION = "476"
 SHA256 = "cfd5accde17e8ebd251eeeb78aed1f490e77bb3a164d95a0f454bf8a7c1cbd3f"

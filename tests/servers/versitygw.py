@@ -2,29 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import ClassVar
 
 import pytest
 
-from tests.servers.go_programs import GoProgram, provide
-from tests.servers.s3_server import REGION, Launch, S3Server, running
-
-VERSITYGW: Final = GoProgram("versitygw", "versitygw", "github.com/versity/versitygw/cmd/versitygw")
+from standalone.s3.programs import VERSITYGW
+from tests.servers.s3_server import S3Server, running
 
 
 class VersityServer(S3Server):
-    def launch(self) -> Launch:
-        # it changes its directory: paths must be absolute
-        data, versions = self.directory / "data", self.directory / "versions"
-        for folder in (data, versions):
-            folder.mkdir(exist_ok=True)
-        options = ("--port", self.address, "--region", REGION, "--health", "/health", "--quiet")
-        environment = {
-            "ROOT_ACCESS_KEY": self.root.access_key_id,
-            "ROOT_SECRET_KEY": self.root.secret_access_key,
-        }
-        command = (provide(VERSITYGW), *options, "posix", "--versioning-dir", versions, data)
-        return Launch(command, environment, "/health")
+    PROGRAM: ClassVar = VERSITYGW
 
 
 def start() -> AbstractContextManager[VersityServer]:

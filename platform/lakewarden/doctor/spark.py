@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from lakewarden.cache_folder import cache_folder
 from lakewarden.config import Config
 from lakewarden.doctor.findings import Finding, fail, ok, warn
 
@@ -43,7 +44,7 @@ def _java() -> Finding:
 
 def _jars() -> Iterator[Finding]:
     jars = _part("jars")
-    known, cache = _part("artifacts").artifacts(), jars.cache_folder()
+    known, cache = _part("artifacts").artifacts(), cache_folder()
     for name in jars.CATALOG_JARS:
         artifact = known[name]
         path = jars.jar_path(artifact, cache=cache)

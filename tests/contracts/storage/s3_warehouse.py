@@ -6,9 +6,10 @@ from lakewarden.db_transaction import changing
 from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.profile import StorageProfile
 from lakewarden.storage.profiles import parse_profile
+from standalone.s3.programs import Keys
 from tenants.models import Warehouse
 from tenants.services import warehouse_secrets
-from tests.servers.s3_server import REGION, Keys, S3Server
+from tests.servers.s3_server import REGION, S3Server
 
 
 def described(server: S3Server, bucket: str, keys: Keys, **more: Any) -> tuple[StorageProfile, StorageCredential]:

@@ -11,8 +11,9 @@ from lakewarden.storage.interface import AccessDenied, Storage, StorageError
 from lakewarden.storage.probe import EngineProbe, Probe
 from lakewarden.storage.profiles import parse_profile
 from lakewarden.storage.s3.credentials import AccessKey
+from standalone.s3.programs import Keys
 from tests.servers.minio import MinioServer, minio
-from tests.servers.s3_server import REGION, Keys
+from tests.servers.s3_server import REGION
 
 __all__ = ["minio"]
 

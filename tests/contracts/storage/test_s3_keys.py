@@ -9,9 +9,9 @@ from lakewarden.storage.interface import StorageError, StorageUnavailable
 from lakewarden.storage.s3.credentials import AccessKey
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.server_keys import server_keys
+from standalone.s3.programs import Keys
 from tests.contracts.storage.s3_warehouse import described
 from tests.servers.minio import KMS_KEY, MinioServer, minio
-from tests.servers.s3_server import Keys
 
 __all__ = ["minio"]
 

@@ -5,8 +5,9 @@ import json
 import pytest
 from botocore.exceptions import ClientError
 
+from standalone.s3.programs import Keys
 from tests.servers.minio import MinioServer, minio
-from tests.servers.s3_server import Keys, S3Server
+from tests.servers.s3_server import S3Server
 from tests.servers.versitygw import versitygw
 
 __all__ = ["minio", "versitygw"]

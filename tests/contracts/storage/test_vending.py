@@ -13,8 +13,9 @@ from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientA
 from lakewarden.storage.interface import StorageError
 from lakewarden.storage.s3.credentials import AccessKey
 from lakewarden.storage.s3.profile import S3Profile
+from standalone.s3.programs import Keys
 from tests.servers.minio import MinioServer, minio
-from tests.servers.s3_server import REGION, Keys
+from tests.servers.s3_server import REGION
 
 __all__ = ["minio"]
 

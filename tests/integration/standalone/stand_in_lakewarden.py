@@ -38,7 +38,9 @@ class Answers(BaseHTTPRequestHandler):
 
     def create_warehouse(self, body: dict[str, Any]) -> None:
         if os.environ.get("STAND_IN_KNOWN_WAREHOUSE"):
-            WAREHOUSES[:] = [{"warehouse-id": "w-old", "name": "demo", "storage-profile": body["storage-profile"]}]
+            WAREHOUSES[:] = [
+                {"warehouse-id": "w-old", "name": body["warehouse-name"], "storage-profile": body["storage-profile"]}
+            ]
             self.answer(409, {"error": {"message": "exists"}})
             return
         self.answer(201, {"warehouse-id": "w-1", "name": "demo", "storage-profile": body["storage-profile"]})

@@ -24,11 +24,10 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, SimpleNa
         "java": SimpleNamespace(find_java=lambda: SimpleNamespace(major=17, home="/jdk", source="PATH")),
         "errors": SimpleNamespace(JavaNotFound=JavaNotFound),
         "artifacts": SimpleNamespace(artifacts=lambda: {"jar": jar}),
-        "jars": SimpleNamespace(
-            CATALOG_JARS=("jar",), cache_folder=lambda: tmp_path, jar_path=lambda _artifact, *, cache: cache / "jar"
-        ),
+        "jars": SimpleNamespace(CATALOG_JARS=("jar",), jar_path=lambda _artifact, *, cache: cache / "jar"),
     }
     monkeypatch.setattr(spark, "is_present", lambda _module: True)
+    monkeypatch.setattr(spark, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(spark, "find_spec", lambda _module: object())
     monkeypatch.setattr(spark, "_part", found.__getitem__)
     return found

