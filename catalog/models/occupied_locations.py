@@ -2,7 +2,8 @@
 
 Tables and views (including dropped ones) and namespaces have their location in their own row. `reserved_location` has
 the others: staged creations, earlier locations of objects, and locations of objects that left the catalog while their
-files stayed. Files of dropped tables that wait for their removal are found by their tasks.
+files stayed. Files of dropped tables that wait for their removal are found by their tasks. What engines can still reach
+with credentials for an object that left the catalog is in the whole server's `reachable_location`.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,6 +16,7 @@ from lakewarden.context import PrincipalId
 from lakewarden.prepared_statements import execute, fetch
 from lakewarden.storage.places import around, is_in, range_below
 from lakewarden.tasks import waiting_purges
+from tenants.models.reachable_location import FORGET, REACHABLE, LastAccess, keeping
 from tenants.models.warehouse import PLACES
 
 MOST_FOUND = 100
@@ -28,13 +30,14 @@ class Kind(StrEnum):
     RELEASED = "released"  # the object was removed from the catalog, but its files may still be there
     PURGE = "purge"  # files are being removed, or will be without further delay
     WAITING = "waiting"  # a purge that waits for its time and can still be withdrawn
+    REACHABLE = "reachable"  # engines may still have credentials for what was there
 
 
 class OccupiedLocation(NamedTuple):
     """`owner` is the object's id (for a staged one: its uuid), `namespace` its namespace, `by` who staged it.
 
     For a released location, files changed before `at` belong to the object, and `owners` are the principals who owned
-    the object (for a staged one: who staged it).
+    the object (for a staged one: who staged it). A reachable one is reachable until `at`.
     """
 
     kind: Kind
@@ -61,14 +64,23 @@ def overlapping(warehouse_id: UUID, location: str, *, base: str, but: UUID | Non
 
 
 def stage(
-    warehouse_id: UUID, location: str, *, uuid: UUID, namespace_id: UUID, by: PrincipalId, lifetime_s: int, most: int
+    warehouse_id: UUID,
+    location: str,
+    *,
+    uuid: UUID,
+    namespace_id: UUID,
+    by: PrincipalId,
+    lifetime_s: int,
+    most: int,
+    access: LastAccess,
 ) -> bool | None:
-    """Reserve a location for a staged creation.
+    """Reserve a location for a staged creation; engines receive `access` to it while it is open.
 
     False if `by` has `most` of them already, None if the namespace is gone.
     """
     parameters = {"in": warehouse_id, "location": location, "uuid": uuid, "namespace": namespace_id, "by": by}
-    rows = fetch(_STAGE, {**parameters, "lifetime": lifetime_s, "most": most})
+    limits = {"lifetime": lifetime_s, "most": most}
+    rows = fetch(_STAGE, {**parameters, **limits, **access.after(lifetime_s)._asdict()})
     return bool(rows[0][1]) if rows[0][0] else None
 
 
@@ -84,15 +96,18 @@ def keep_earlier(warehouse_id: UUID, owner: UUID, namespace_id: UUID, *, before:
     execute(_KEEP_EARLIER, parameters)
 
 
-def release(identifiers: Collection[UUID], *, owned_by: Collection[tuple[UUID, PrincipalId]]) -> list[Released]:
+def release(
+    identifiers: Collection[UUID], *, owned_by: Collection[tuple[UUID, PrincipalId]], access: LastAccess
+) -> list[Released]:
     """All places of tables and views that are about to be removed; they stay reserved for who may have them back.
 
-    `owned_by` says who owns them, an entry for each owner.
+    `owned_by` says who owns them, an entry for each owner. While engines can use `access`, nobody else may have them.
     """
     parameters = {
         "ids": list(identifiers),
         "owned": [identifier for identifier, _ in owned_by],
         "by": [principal for _, principal in owned_by],
+        **access._asdict(),
     }
     return [Released(*row) for row in fetch(_RELEASE, parameters)]
 
@@ -116,6 +131,11 @@ def forget_purged(owner: UUID, location: str) -> None:
     execute(_FORGET_PURGED, {"owner": owner, "at": location, **range_below(location)})
 
 
+def forget_reachable(owners: Sequence[UUID], locations: Sequence[str]) -> None:
+    """The locations belong to these objects again, who may reach them."""
+    execute(FORGET, [list(owners), list(locations)])
+
+
 def reserved_around(warehouse_id: UUID, places: Sequence[str]) -> OccupiedLocation | None:
     """The innermost of `places` that is an earlier location of an object, or of a staged creation that can be ended."""
     rows = fetch(_RESERVED_AROUND, {"in": warehouse_id, "at": list(places)})
@@ -133,7 +153,7 @@ def expired(*, limit: int) -> list[Expired]:
 
 
 def end_staged(warehouse_id: UUID, location: str, *, is_empty: bool) -> None:
-    """Remove an expired staged creation; if it has files, its location becomes a released one."""
+    """Remove an expired staged creation; unless it is known to be empty, its location becomes a released one."""
     execute(_END_EMPTY if is_empty else _END_WITH_FILES, [warehouse_id, location])
 
 
@@ -172,6 +192,10 @@ _PURGED = f"""
         null::uuid, null::uuid, purge.location, '', null::timestamptz, '{{}}'::text[]
     from ({waiting_purges.PLACES}) purge
 """  # noqa: S608 text of our own
+_REACHABLE = f"""
+    select 'reachable', reach.owner_id, null::uuid, reach.location, '', reach.until, '{{}}'::text[]
+    from ({REACHABLE}) reach
+"""  # noqa: S608 text of our own
 # two selects for each type, so each uses its own index: with `or`, PostgreSQL reads the whole warehouse
 _OVERLAPPING = f"""
     ({_OBJECTS} and location = any(%(at)s)) union all ({_OBJECTS} and {_BELOW} limit %(most)s)
@@ -183,8 +207,12 @@ _OVERLAPPING = f"""
     ({_PURGED} where purge.location = any(%(at)s))
     union all
     ({_PURGED} where purge.location ~>=~ %(from)s and purge.location ~<~ %(to)s limit %(most)s)
+    union all
+    ({_REACHABLE} where reach.location = any(%(at)s))
+    union all
+    ({_REACHABLE} where reach.location ~>=~ %(from)s and reach.location ~<~ %(to)s limit %(most)s)
 """
-_STAGE = """
+_STAGE = f"""
     with place as (
         select id from namespace where id = %(namespace)s and deleted_at is null
     ),
@@ -201,10 +229,11 @@ _STAGE = """
         on conflict (warehouse_id, location) do update set kind = 'staged', owner_id = excluded.owner_id,
             namespace_id = excluded.namespace_id, reserved_by = excluded.reserved_by, created_at = now(),
             expires_at = excluded.expires_at
-        returning 1
-    )
+        returning location, owner_id
+    ),
+    reachable as ({keeping("select location, owner_id from staged")})
     select (select count(*) from place) > 0, (select count(*) from staged) > 0
-"""
+"""  # noqa: S608 text of our own
 _STAGED_AT = """
     select owner_id from reserved_location
     where warehouse_id = %s and location = %s and namespace_id = %s and reserved_by = %s
@@ -232,9 +261,10 @@ _KEEP_EARLIER = """
     on conflict (warehouse_id, location) do update set kind = 'earlier', owner_id = excluded.owner_id,
         namespace_id = excluded.namespace_id, reserved_by = '', expires_at = null
 """
-_RELEASE = """
+# engines have no use for the files of a view
+_RELEASE = f"""
     with gone as (
-        select t.id, t.warehouse_id, t.location, t.namespace_id,
+        select t.id, t.kind, t.warehouse_id, t.location, t.namespace_id,
             array(select o.by from unnest(%(owned)s::uuid[], %(by)s::text[]) as o(id, by) where o.id = t.id) as owners
         from tabular t where t.id = any(%(ids)s::uuid[])
     ),
@@ -251,9 +281,15 @@ _RELEASE = """
         set kind = 'released', namespace_id = gone.namespace_id, owners = gone.owners, created_at = now()
         from gone where r.owner_id = gone.id and r.kind = 'earlier'
         returning r.owner_id, r.location
+    ),
+    places as (
+        select * from released union all select * from earlier
+    ),
+    reachable as (
+        {keeping("select p.location, p.owner_id from places p join gone on gone.id = p.owner_id where kind <> 'view'")}
     )
-    select * from released union all select * from earlier
-"""
+    select * from places
+"""  # noqa: S608 text of our own
 _OF_OWNERS = """
     select location from reserved_location
     where warehouse_id = %s and owner_id = any(%s::uuid[]) and kind = 'released'

@@ -7,6 +7,7 @@ written (`check`), and taken in the transaction of the change (`take`).
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from functools import partial
 from uuid import UUID
 
@@ -163,6 +164,7 @@ class Claim:
         return namespace in self._allowed
 
     def _judge(self, found: Sequence[OccupiedLocation], *, is_waiting_blocked: bool) -> None:
+        self._ensure_unreachable(found)
         going = {each.location for each in found if self._is_going(each, is_waiting_blocked=is_waiting_blocked)}
         staying = [each for each in found if each.kind is not Kind.RELEASED or each.location not in going]
         if any(self._is_anothers(each, found) for each in staying) or not self._may_lie_in(found):
@@ -174,6 +176,20 @@ class Claim:
         if going:
             raise Unavailable(
                 f"The files of a dropped table are still being removed from {self.location}", retry_after_s=1
+            )
+
+    def _ensure_unreachable(self, found: Sequence[OccupiedLocation]) -> None:
+        """Raises AlreadyExists while engines can reach the location with credentials for another object.
+
+        An object's own may come back: those who have credentials for it received them for the same files.
+        """
+        own = {self.existing, *self._returning(found), *(each.owner for each in found if self._is_mine(each))}
+        others = [each for each in found if each.kind is Kind.REACHABLE and each.owner not in own]
+        if others and not self._is_its_own(found):
+            until = max(each.at for each in others if each.at).astimezone(UTC).isoformat(timespec="seconds")
+            raise AlreadyExists(
+                f"The location {self.location} overlaps that of a table that was dropped, or not completed. Engines "
+                f"may still have credentials for its files until {until}: choose another location, or wait until then"
             )
 
     def _is_going(self, each: OccupiedLocation, *, is_waiting_blocked: bool) -> bool:
@@ -229,6 +245,9 @@ class Claim:
             occupied_locations.hand_over(self.warehouse.id, returning, to=identifier, but=self.location)
         kept = {Kind.STAGED, Kind.RELEASED}
         over = [each.location for each in found if each.kind in kept and each.owner not in returning]
+        if reachable := [each for each in found if each.kind is Kind.REACHABLE]:  # those of others were refused
+            owners = [each.owner for each in reachable if each.owner]
+            occupied_locations.forget_reachable(owners, [each.location for each in reachable])
         if over or returning:
             occupied_locations.forget(self.warehouse.id, [*over, self.location])
 
@@ -273,7 +292,7 @@ class NamespaceClaim(Claim):
 
     def _found(self) -> list[OccupiedLocation]:
         """Released locations below it, and removals there, are not affected."""
-        gone = {Kind.RELEASED, Kind.PURGE, Kind.WAITING}
+        gone = {Kind.RELEASED, Kind.PURGE, Kind.WAITING, Kind.REACHABLE}
         found = Claim._found(self)  # noqa: SLF001 a class with slots cannot say super()
         return [each for each in found if each.kind not in gone or not is_in(each.location, self.location)]
 

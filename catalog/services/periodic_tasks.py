@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 from catalog.services import metrics, staged_creations, warehouse_statistics
 from lakewarden import config
 from lakewarden.idempotency import outcomes
-from tenants.services import warehouse_secrets
+from tenants.services import left_locations, warehouse_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ def forget_idempotency_keys(timestamp: int) -> int:  # noqa: ARG001 the schedule
 def end_staged_creations(timestamp: int) -> int:  # noqa: ARG001 the scheduler passes when it was due
     """Runs every ten minutes; returns how many staged creations were past their time."""
     close_old_connections()
+    left_locations.forget_unreachable()
     return staged_creations.end_expired()
 
 

@@ -10,6 +10,7 @@ from lakewarden import config
 from lakewarden.authz.interface import Granted
 from lakewarden.db_transaction import changing
 from lakewarden.errors import Conflict, LakewardenError, NoSuchNamespace
+from lakewarden.storage.interface import StorageError
 from tenants.models import Warehouse
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,8 @@ def end_expired() -> int:
             is_empty = locations.is_empty(warehouse, each.location)
             if is_empty:
                 locations.remove_folders(warehouse, each.location)
-        except LakewardenError as error:
+        except (LakewardenError, StorageError) as error:
+            # one store that fails must not keep the reservations of others
             logger.warning("It is not known whether files remain at %s: %s", each.location, error)
             is_empty = False
         occupied_locations.end_staged(each.warehouse, each.location, is_empty=is_empty)
@@ -65,6 +67,7 @@ def _insert(namespace: Granted[Namespace], claim: Claim, uuid: UUID) -> None:
         by=claim.by,
         lifetime_s=limits.staged_lifetime_s,
         most=limits.max_staged,
+        access=namespace.target.warehouse.last_access,
     )
     if is_reserved is None:
         raise NoSuchNamespace(f"Namespace does not exist: {namespace.target}")

@@ -7,6 +7,8 @@ replica, find the reference to the new one in the warehouse's row.
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
+
 from catalog.models import Namespace
 from catalog.services import locations
 from catalog.services.deletion.drop_warehouse import ensure_nothing_pending
@@ -40,6 +42,8 @@ def update(granted: Granted[Warehouse], profile: Mapping[str, Any], credential: 
                 left_locations.leave(now)
         values, told = _credential(now, storage, kept)
         values |= {"storage_profile": new.dump(), "location": new.location}
+        if values["storage_profile"] != now.storage_profile:
+            values["access_ends_at"] = now.last_access.end(timezone.now())
         payload = {"location": new.location, "before": now.location, **told}
         return Alteration("updateWarehouseStorage", values, payload)
 

@@ -15,6 +15,7 @@ from lakewarden.storage.profiles import parse_profile
 from tenants.models.delete_profile import DeleteProfile
 from tenants.models.format_policy import FormatVersionPolicy, all_format_versions
 from tenants.models.project import Project
+from tenants.models.reachable_location import LastAccess
 
 SELF_MANAGED = "self-managed"
 
@@ -47,6 +48,9 @@ class Warehouse(models.Model):
     storage_secret = models.UUIDField(null=True, help_text="Refers to the credential in the secret store.")
     storage_credential_type = models.TextField(db_default="", default="", help_text="Empty: there is none.")
     location = models.TextField(unique=True)
+    access_ends_at = models.DateTimeField(
+        null=True, help_text="When the last access ends that engines received under earlier storage profiles."
+    )
     delete_profile = models.JSONField()
     protection = models.JSONField(null=True, help_text="Who protected it from deletion, when and why.")
     allowed_format_versions = ArrayField(models.IntegerField(), default=all_format_versions)
@@ -85,6 +89,10 @@ class Warehouse(models.Model):
         kinds = {kind.KIND: kind for kind in self.profile.CREDENTIALS}
         found = kinds.get(self.storage_credential_type)
         return {"type": found.FAMILY, "credential_type": found.KIND} if found else None
+
+    @property
+    def last_access(self) -> LastAccess:
+        return LastAccess.of(self.profile.access_lasts, self.access_ends_at)
 
     @property
     def profile(self) -> StorageProfile:

@@ -1,10 +1,13 @@
 """Protects the files that deleted or relocated warehouses left behind: creating a warehouse at the same location
-does not give access to them (ADR 0016).
+does not give access to them (ADR 0016). And the other way round: a warehouse is not created where engines still have
+access to all of it (ADR 0043).
 """
 
 from collections.abc import Collection
+from datetime import UTC
 
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from lakewarden import backends
 from lakewarden.authz.model import Privilege
@@ -16,7 +19,7 @@ from lakewarden.storage.places import around, is_at_or_in
 from lakewarden.storage.profile import StorageProfile
 from tenants import access
 from tenants.access import project_chain
-from tenants.models import LeftLocation, Warehouse
+from tenants.models import LeftLocation, ReachableLocation, Warehouse
 
 
 def leave(warehouse: Warehouse) -> None:
@@ -29,8 +32,10 @@ def check(context: RequestContext, profile: StorageProfile, credential: StorageC
     """The left locations that a warehouse with this profile may overlap: empty ones, and those the caller has rights
     to.
 
-    Raises AlreadyExists if it may not overlap one of them, BadRequest if the storage cannot be read.
+    Raises AlreadyExists if it may not overlap one of them, or is inside of the location of a table that was there, for
+    which engines may still have credentials; BadRequest if the storage cannot be read.
     """
+    _ensure_unreachable(profile)
     found = _overlapping(profile)
     for each in found:
         if not (_may_take_over(context, each) or _is_empty(profile, credential, each)):
@@ -43,11 +48,27 @@ def take(profile: StorageProfile, *, checked: Collection[str]) -> None:
 
     `checked` is what `check` returned. Raises AlreadyExists if a location was left there since.
     """
+    _ensure_unreachable(profile)
     found = {each.location for each in _overlapping(profile)}
     if not found <= set(checked):
         raise _refused(profile)
     real = profile.real_location
     LeftLocation.objects.filter(location__in=[each for each in found if is_at_or_in(each, real)]).delete()
+
+
+def forget_unreachable() -> int:
+    """Remove the records of places that engines cannot reach any more; returns how many."""
+    return ReachableLocation.objects.filter(until__lte=Now()).delete()[0]
+
+
+def _ensure_unreachable(profile: StorageProfile) -> None:
+    """Of places inside the warehouse, the locations of new objects are checked."""
+    if found := ReachableLocation.objects.around(profile.location):
+        until = found.until.astimezone(UTC).isoformat(timespec="seconds")
+        raise AlreadyExists(
+            f"The location {profile.location} belonged to a table of another warehouse. Engines may still have "
+            f"credentials for it until {until}: choose another location, or wait until then"
+        )
 
 
 def _overlapping(profile: StorageProfile) -> list[LeftLocation]:

@@ -91,5 +91,6 @@ def remove(tabular: Tabular, *, force: bool = False) -> tuple[bool, list[str]]:
     if not force:
         ensure_unprotected(tabular)
     owned_by = ledger.owners_of([str(tabular.id)])
-    places = [each.location for each in occupied_locations.release([tabular.id], owned_by=owned_by)]
-    return Tabular.objects.remove(tabular.id), places
+    access = tabular.namespace.warehouse.last_access
+    released = occupied_locations.release([tabular.id], owned_by=owned_by, access=access)
+    return Tabular.objects.remove(tabular.id), [each.location for each in released]

@@ -129,7 +129,8 @@ def _remove_tabulars(deletion: Deletion, context: RequestContext) -> int:
         return 0
     ids = [tabular.id for tabular in found]
     # with the namespace that they were in, which decides who may register them again
-    places = occupied_locations.release(ids, owned_by=ledger.owners_of([str(each) for each in ids]))
+    owned_by = ledger.owners_of([str(each) for each in ids])
+    places = occupied_locations.release(ids, owned_by=owned_by, access=deletion.warehouse.last_access)
     if deletion.with_files:
         for tabular in found:
             for location in outermost(each.location for each in places if each.owner == tabular.id):

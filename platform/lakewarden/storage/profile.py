@@ -1,6 +1,7 @@
 """The contract of storage profiles: where a warehouse is, and how locations in it are written."""
 
 from abc import ABC, abstractmethod
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -84,6 +85,11 @@ class StorageProfile(BaseModel, ABC):
 
     @abstractmethod
     def open(self, credential: StorageCredential | None) -> Storage: ...
+
+    @property
+    def access_lasts(self) -> timedelta:
+        """For how long an engine can use what it received last; it cannot be taken back."""
+        return timedelta(0)
 
     @property
     def signs_requests(self) -> bool:

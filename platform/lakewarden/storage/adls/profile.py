@@ -1,6 +1,7 @@
 """The profile of a warehouse on Azure Data Lake Storage Gen2."""
 
 import re
+from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -90,6 +91,10 @@ class AdlsProfile(StorageProfile):
 
     def normal(self, location: str) -> str:
         return normal_adls_location(location, allow_alternatives=self.allow_alternative_protocols)
+
+    @property
+    def access_lasts(self) -> timedelta:
+        return timedelta(seconds=self.sas_token_validity_seconds if self.sas_enabled else 0)
 
     def ensure_allowed(self, settings: StorageConfig) -> None:
         """The host and the authority are the operator's: the server sends them tokens, keys and secrets."""

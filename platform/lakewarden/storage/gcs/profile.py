@@ -1,6 +1,7 @@
 """The profile of a warehouse on Google Cloud Storage."""
 
 import re
+from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -19,6 +20,8 @@ from lakewarden.storage.profile import StorageProfile
 SCHEME = "gs"
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+_TOKENS_LAST = timedelta(hours=1)
+"""Google's tokens last no longer, and neither do those that they are exchanged for."""
 _ADDRESS = re.compile(r"\d+(\.\d+){3}")
 
 
@@ -65,6 +68,10 @@ class GcsProfile(StorageProfile):
         if problem := _problem(normal):
             raise StorageError(f"{location[:200]!r} {problem}")
         return normal
+
+    @property
+    def access_lasts(self) -> timedelta:
+        return _TOKENS_LAST if self.sts_enabled else timedelta(0)
 
     def ensure_allowed(self, settings: StorageConfig) -> None:
         pass

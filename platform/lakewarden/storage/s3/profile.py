@@ -1,6 +1,7 @@
 """The profile of a warehouse on S3, or on a store that is compatible with it."""
 
 import re
+from datetime import timedelta
 from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -26,6 +27,8 @@ ALTERNATIVES = ("s3a", "s3n")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _ROLE = re.compile(r"arn:[\w-]+:iam:[\w-]*:[\w-]*:role/\S+")
 _COMPATIBLE = {"minio": "s3-compat"}
+_SIGNATURES_LAST = timedelta(minutes=15)
+"""S3 refuses a signed request whose time differs more from its own."""
 
 
 def _bucket(value: str) -> str:
@@ -166,6 +169,11 @@ class S3Profile(StorageProfile):
         from lakewarden.storage.s3.storage import S3Storage  # noqa: PLC0415 its libraries take time to load
 
         return S3Storage(self, _given(credential, self.bucket), config.current().storage)
+
+    @property
+    def access_lasts(self) -> timedelta:
+        keys = timedelta(seconds=self.sts_token_validity_seconds if self.sts_enabled else 0)
+        return max(keys, _SIGNATURES_LAST if self.remote_signing_enabled else timedelta(0))
 
     @property
     def signs_requests(self) -> bool:
