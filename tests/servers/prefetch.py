@@ -9,6 +9,7 @@ from tests.servers import (
     kafka,
     keycloak,
     kubernetes,
+    nats,
     opa,
     openfga,
     trino,
@@ -23,6 +24,7 @@ if __name__ == "__main__":
     go_programs.provide(opa.OPA)
     go_programs.provide(programs.MINIO.go)
     go_programs.provide(programs.VERSITYGW.go)
+    go_programs.provide(nats.NATS)
     kubernetes.build()
     azurite.provide()
     go_programs.provide(fake_gcs.FAKE_GCS)

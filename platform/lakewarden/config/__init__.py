@@ -9,7 +9,7 @@ from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseCo
 from lakewarden.config.clouds import AwsConfig, AzureConfig, GcsConfig
 from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerConfig
 from lakewarden.config.environment import PREFIX, ConfigError, current, read
-from lakewarden.config.events import EventsConfig, KafkaSinkConfig, SinkConfig, WebhookSinkConfig
+from lakewarden.config.events import EventsConfig, KafkaSinkConfig, NatsSinkConfig, SinkConfig, WebhookSinkConfig
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
@@ -39,6 +39,7 @@ __all__ = [
     "KubernetesConfig",
     "LakehouseConfig",
     "LogConfig",
+    "NatsSinkConfig",
     "OidcConfig",
     "OpenFgaConfig",
     "QuotasConfig",

@@ -55,11 +55,29 @@ def append_new(limit: int = BATCH) -> int:
     return int(moved)
 
 
-def read(*, after: int, limit: int, types: Sequence[str] = (), projects: Sequence[str] = ()) -> list[Event]:
-    """The next events after a position; empty `types` or `projects`: all."""
-    return [
-        Event(*row) for row in fetch(_READ, [after, list(types), list(types), list(projects), list(projects), limit])
-    ]
+def look() -> tuple[bool, int]:
+    """Whether the outbox has events, and the last position of the log; one cheap statement."""
+    ((has_new, end),) = fetch(_LOOK, [])
+    return bool(has_new), int(end)
+
+
+def read(
+    *,
+    after: int,
+    limit: int,
+    up_to: int = 2**62,
+    types: Sequence[str] = (),
+    projects: Sequence[str] = (),
+) -> list[Event]:
+    """The next events after a position, up to and including another; empty `types` or `projects`: all."""
+    chosen = [list(types), list(types), list(projects), list(projects)]
+    return [Event(*row) for row in fetch(_READ, [after, up_to, *chosen, limit])]
+
+
+def first_position() -> int:
+    """0 for a log without events."""
+    ((position,),) = fetch("select coalesce(min(position), 0) from event_log", [])
+    return int(position)
 
 
 def last_position() -> int:
@@ -84,9 +102,12 @@ _MOVE = f"""
     )
     select count(*) from logged
 """  # noqa: S608 names of our own
+_LOOK = """
+    select exists(select 1 from outbox_event), coalesce((select max(position) from event_log), 0)
+"""
 _READ = f"""
     select position, {_COLUMNS} from event_log
-    where position > %s
+    where position > %s and position <= %s
       and (cardinality(%s::text[]) = 0 or type = any(%s::text[]))
       and (cardinality(%s::text[]) = 0 or project_id = any(%s::text[]))
     order by position limit %s

@@ -58,6 +58,9 @@ class EventSink(models.Model):
     seen_at = models.DateTimeField(null=True)
     failure = models.TextField(default="", db_default="", help_text="Why the last attempt failed; empty: it did not.")
     failing_since = models.DateTimeField(null=True)
+    sent = models.BigIntegerField(default=0, db_default=0, help_text="How many events were sent, in all.")
+    recently_sent = models.BigIntegerField(default=0, db_default=0, help_text="How many since `recent_since`.")
+    recent_since = models.DateTimeField(null=True, help_text="At most about a minute ago while events are sent.")
 
     class Meta:
         db_table = "event_sink"
@@ -75,7 +78,10 @@ class DeadLetter(models.Model):
     event_id = models.UUIDField()
     event = models.JSONField(help_text="As it would have been delivered (CloudEvents 1.0).")
     reason = models.TextField()
-    at = models.DateTimeField()
+    at = models.DateTimeField(help_text="The time of the last attempt.")
+    first_at = models.DateTimeField(null=True, help_text="The time of the first attempt; null: there was only one.")
+    attempts = models.IntegerField(default=1, db_default=1)
+    again = models.BooleanField(default=False, db_default=False, help_text="Whether a worker will send it once more.")
 
     class Meta:
         db_table = "event_dead_letter"

@@ -2,13 +2,8 @@
 
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,19 +12,15 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from django.db import connections
 
 from lakewarden.config import KafkaSinkConfig
-from lakewarden.events.models import EventSink
 from lakewarden.events.sinks.interface import Message, SinkFailed
 from lakewarden.events.sinks.kafka import KafkaSink
-from tests.integration.events.events import change
+from tests.contracts.events.faults import Workers, frozen, running, storm
 from tests.servers import kafka
 from tests.servers.kafka import KafkaServer
 
 PARTITIONS = 3
-OBJECTS = 20
-CHANGES = int(os.environ.get("LAKEWARDEN_TEST_EVENTS", "3000"))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +63,9 @@ def consumed(broker: KafkaServer, topic: str) -> list[dict[str, Any]]:
 
 
 def sink(address: str, topic: str, **settings: Any) -> KafkaSink:
-    return KafkaSink(KafkaSinkConfig.model_validate({"bootstrap_servers": address, "topic": topic, **settings}))
+    return KafkaSink(
+        KafkaSinkConfig.model_validate({"bootstrap_servers": address, "topic": topic, **settings}), lambda: None
+    )
 
 
 def test_messages_are_on_the_broker_when_they_are_delivered(broker: KafkaServer, topic: str) -> None:
@@ -119,83 +112,21 @@ def test_a_broker_that_is_away_is_named(topic: str) -> None:
 
 
 @pytest.fixture
-def workers(broker: KafkaServer, topic: str, database: None, tmp_path: Path) -> Iterator[Callable[[], int]]:
-    """Starts `lakewarden work` with a sink for the topic; returns its process id."""
-    sinks = "LAKEWARDEN__EVENTS__SINKS__LAKE__"
-    environment = {
-        **os.environ,
-        f"{sinks}KAFKA__BOOTSTRAP_SERVERS": broker.plain,
-        f"{sinks}KAFKA__TOPIC": topic,
-        f"{sinks}KAFKA__TIMEOUT_S": "3",
-        f"{sinks}FROM_OLDEST": "true",
-        f"{sinks}BATCH": "50",
-        "LAKEWARDEN__EVENTS__LEASE_S": "3",
-    }
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start() -> int:
-        with (tmp_path / "workers.log").open("ab") as log:
-            command = [sys.executable, "-m", "lakewarden.cli", "work"]
-            running.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-        return running[-1].pid
-
-    yield start
-    for each in running:
-        each.kill()
-        each.wait(20)
-
-
-def _delivered() -> int:
-    return sum(EventSink.objects.filter(name="lake").values_list("delivered", flat=True))
-
-
-def _until(condition: Callable[[], bool], what: str, folder: Path) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        said = f"{list(EventSink.objects.values())}\n{(folder / 'workers.log').read_text()[-3000:]}"
-        assert time.monotonic() < deadline, f"{what} did not come:\n{said}"
-        time.sleep(0.1)
+def workers(broker: KafkaServer, topic: str, database: None, tmp_path: Path) -> Iterator[Workers]:
+    kafka = {"BOOTSTRAP_SERVERS": broker.plain, "TOPIC": topic, "TIMEOUT_S": "3"}
+    with running({f"KAFKA__{name}": value for name, value in kafka.items()}, folder=tmp_path) as started:
+        yield started
 
 
 @pytest.mark.timeout(600)
 def test_no_event_is_lost_while_the_broker_stops_and_relays_are_killed(
-    broker: KafkaServer, topic: str, workers: Callable[[], int], tmp_path: Path
+    broker: KafkaServer, topic: str, workers: Workers
 ) -> None:
-    seed = random.randrange(1_000_000)  # noqa: S311 no secret
-    chance = random.Random(seed)  # noqa: S311 no secret
-    faults_are_over, made = threading.Event(), 0
+    storm(workers, stop=broker.stop, start=broker.start, received=lambda: consumed(broker, topic))
 
-    def changes() -> None:
-        nonlocal made
-        while made < CHANGES or not faults_are_over.is_set():
-            change(f"t{made % OBJECTS}", made // OBJECTS)
-            made += 1
-            time.sleep(0.001)
-        connections.close_all()
 
-    writing = threading.Thread(target=changes)
-    writing.start()
-    # two serve at once; the broker lives as long as the thread that starts it
-    alive = [workers(), workers()]
-    for _ in range(4):
-        delivered = _delivered()
-        _until(lambda before=delivered: _delivered() > before, "any delivery", tmp_path)  # type: ignore[misc]
-        time.sleep(chance.uniform(0, 0.5))
-        os.kill(alive.pop(0), signal.SIGKILL)
-        alive.append(workers())
-    broker.stop()
-    time.sleep(3)
-    broker.start()
-    faults_are_over.set()
-    writing.join(120)
-    _until(lambda: _delivered() == made, f"the last of {made} events, seed {seed}", tmp_path)
-
-    events = consumed(broker, topic)
-    first: dict[str, dict[str, Any]] = {}
-    for each in events:
-        first.setdefault(each["id"], each)
-    assert len(first) == made, seed
-    for name in (f"t{number}" for number in range(OBJECTS)):
-        versions = [each["data"]["version"] for each in first.values() if each["objectid"] == name]
-        assert versions == sorted(versions), (seed, name)
-    print(f"\n{made} events, {len(events) - made} of them twice, seed {seed}")  # noqa: T201 the figures
+@pytest.mark.timeout(600)
+def test_a_relay_that_was_frozen_for_longer_than_its_lease_changes_no_order(
+    broker: KafkaServer, topic: str, workers: Workers
+) -> None:
+    frozen(workers, received=lambda: consumed(broker, topic))

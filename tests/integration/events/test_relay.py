@@ -24,7 +24,7 @@ from pydantic import SecretStr
 
 from lakewarden import config
 from lakewarden.config import SinkConfig, WebhookSinkConfig
-from lakewarden.events import relay
+from lakewarden.events import served_sink
 from lakewarden.events.commands import UnknownSink, replayed, status_lines
 from lakewarden.events.models import DeadLetter, EventSink, LoggedEvent
 from lakewarden.events.relay import Relay
@@ -34,6 +34,10 @@ from tests.integration.events.events import change
 
 SECRET = "0123456789abcdef-webhook"
 DEADLINE_S = 60
+
+
+def held() -> None:
+    """The lease of a sink that is used without a relay."""
 
 
 class Memory:
@@ -62,7 +66,7 @@ class Memory:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch, database: None) -> Memory:
     found = Memory()
-    monkeypatch.setattr(relay, "build", lambda _: found)
+    monkeypatch.setattr(served_sink, "build", lambda *_: found)
     return found
 
 
@@ -253,7 +257,7 @@ def test_a_webhook_receives_signed_events(database: None, receiver: Any, monkeyp
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
 def test_a_webhook_never_reaches_private_addresses_unless_it_may(host: str) -> None:
     settings = WebhookSinkConfig(url=f"http://{host}:9/", secret=SecretStr(SECRET))
-    hook = WebhookSink(settings)
+    hook = WebhookSink(settings, held)
     with pytest.raises(SinkFailed, match="private address"):
         hook.deliver([Message(1, uuid4(), "t", "k", b"{}")])
 
@@ -323,7 +327,7 @@ def test_a_webhook_over_tls_must_prove_the_name_in_its_address(
         socket, "getaddrinfo", lambda name, *rest, **more: found if name == host else real(name, *rest, **more)
     )
     url = f"https://{host}:{receiver.server_port}/events"
-    hook = WebhookSink(webhook(receiver, url=url, ca_file=secure_receiver))
+    hook = WebhookSink(webhook(receiver, url=url, ca_file=secure_receiver), held)
     if host == "hook.example":
         assert hook.deliver([Message(1, uuid4(), "t", "k", b"{}")]) == []
         assert receiver.requests[0][0]["Host"] == f"{host}:{receiver.server_port}"

@@ -1,6 +1,6 @@
 """The interface of sinks, which deliver events outside."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -23,6 +23,11 @@ class Refused:
 
     message: Message
     reason: str
+
+
+EnsureMine = Callable[[], None]
+"""Raises LeaseLost if another worker may serve the sink by now. Sinks call it before each thing that they send, so that
+a process that was frozen sends no more than what was on its way."""
 
 
 class SinkFailed(Exception):

@@ -10,7 +10,8 @@ from confluent_kafka import Message as KafkaMessage
 
 from lakewarden.config import KafkaSinkConfig
 from lakewarden.events.envelope import CONTENT_TYPE
-from lakewarden.events.sinks.interface import Message, Refused, SinkFailed
+from lakewarden.events.leases import LeaseLost
+from lakewarden.events.sinks.interface import EnsureMine, Message, Refused, SinkFailed
 
 _SILENT: Final = logging.getLogger("librdkafka")
 """It logs each attempt to connect; what goes wrong is said once, by `error_cb`."""
@@ -29,7 +30,8 @@ _REFUSALS: Final = {
 class KafkaSink:
     """The key of a record is the id of the event's object, so one partition holds all of its events in order."""
 
-    def __init__(self, settings: KafkaSinkConfig) -> None:
+    def __init__(self, settings: KafkaSinkConfig, ensure_mine: EnsureMine) -> None:
+        self._ensure_mine = ensure_mine
         self._topic, self._timeout_s = settings.topic, settings.timeout_s
         self._trouble: KafkaError | None = None
         chosen = {
@@ -61,6 +63,7 @@ class KafkaSink:
 
     def _failures(self, messages: Sequence[Message]) -> list[tuple[Message, KafkaError]]:
         """Those that the broker refused for what they are. Raises SinkFailed for any other failure."""
+        self._ensure_mine()
         self._trouble = None
         outcomes: dict[int, KafkaError | None] = {}
         for each in messages:
@@ -102,6 +105,11 @@ class KafkaSink:
             if self._trouble is not None and self._trouble.code() in _REFUSALS:
                 self._producer.purge()
                 raise SinkFailed(self._reason(self._trouble))
+            try:
+                self._ensure_mine()
+            except LeaseLost:
+                self._producer.purge()  # what librdkafka has not sent yet
+                raise
             if time.monotonic() > deadline:
                 raise SinkFailed("Kafka did not answer in time")
 

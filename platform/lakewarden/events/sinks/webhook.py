@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from lakewarden.config import WebhookSinkConfig
 from lakewarden.events.envelope import CONTENT_TYPE
-from lakewarden.events.sinks.interface import Message, Refused, SinkFailed
+from lakewarden.events.sinks.interface import EnsureMine, Message, Refused, SinkFailed
 
 _NEVER: Final = {400, 406, 410, 413, 415, 422}
 """Statuses by which a receiver says that this event will never be accepted."""
@@ -28,8 +28,8 @@ class WebhookSink:
     The signature is `v1,` and the base64 of HMAC-SHA256 over `<id>.<timestamp>.<body>`.
     """
 
-    def __init__(self, settings: WebhookSinkConfig) -> None:
-        self._settings = settings
+    def __init__(self, settings: WebhookSinkConfig, ensure_mine: EnsureMine) -> None:
+        self._settings, self._ensure_mine = settings, ensure_mine
         self._parts = urlsplit(settings.url)
         self._pools = urllib3.PoolManager(
             num_pools=4,
@@ -41,6 +41,7 @@ class WebhookSink:
     def deliver(self, messages: Sequence[Message]) -> Sequence[Refused]:
         refused: list[Refused] = []
         for done, each in enumerate(messages):
+            self._ensure_mine()
             try:
                 reason = self._posted(each)
             except SinkFailed as error:
