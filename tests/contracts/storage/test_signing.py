@@ -4,13 +4,14 @@ The thief may read and write one table, `wh/t`, and tries to reach everything el
 """
 
 import tarfile
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import md5, sha256
 from io import BytesIO
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+from zlib import crc32
 
 import pytest
 import requests
@@ -180,6 +181,65 @@ def archive(names: Iterable[str]) -> bytes:
     return content.getvalue()
 
 
+def copy_sources(bucket: str) -> list[str]:
+    """Spellings of files of others, and of more than a file."""
+    foreign = FOREIGN[0]
+    return [
+        f"{bucket}/{foreign}",
+        f"//{bucket}/{foreign}",
+        f"other/../{bucket}/{foreign}",
+        f"{bucket}/{OWN}/../t2/f",
+        f"{bucket}/{OWN}/%2e%2e/t2/f",
+        f"{bucket}%2F{quote(foreign, safe='')}",
+        f"{bucket}/{OWN}%2F..%2Ft2%2Ff",
+        f"{bucket}/{foreign}#/{OWN}/f",
+        f"{bucket}/{OWN}/f?versionId=null",
+        f"http://{bucket}/{foreign}",
+        f"arn:aws:s3:::{bucket}/{foreign}",
+        f"{bucket}/{OWN}/f, {bucket}/{foreign}",
+        f" {bucket}/{foreign}",
+        "",
+    ]
+
+
+def forged_uploads(bucket: str) -> list[str]:
+    """Ids that MinIO and versitygw would make a path of, which leads to the folder of another table."""
+    paths = [f"{'../' * number}{place}" for number in (3, 4) for place in ("wh/t2", f"{bucket}/wh/t2/f")]
+    return [*paths, *(urlsafe_b64encode(f"x.{path}".encode()).decode().rstrip("=") for path in paths), "..", "."]
+
+
+SMUGGLED = (
+    ("Range", "bytes=0-1\r\nx-amz-copy-source: x"),
+    ("x-amz-meta-a", "b\nHost: other"),
+    ("x-amz-meta-a\r\nx-amz-copy-source", "b"),
+    ("x-amz-meta-a:b", "c"),
+    ("x-amz-meta a", "c"),
+    ("Host", "other.example"),
+    ("Host", ""),
+    ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+    ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
+    ("x-amz-content-sha256", "UNSIGNED-PAYLOAD, x"),
+    ("x-amz-tagging", "a=b"),
+    ("x-amz-bypass-governance-retention", "true"),
+    ("x-amz-object-lock-mode", "COMPLIANCE"),
+    ("x-amz-website-redirect-location", "/wh/t2/f"),
+    ("x-amz-grant-read", "uri=all"),
+    ("x-amz-security-token", "of-another"),
+)
+NEVER_WRITTEN = (("x-amz-acl", "public-read-write"), ("x-amz-meta-minio-source", "x"))
+PRESIGNED = (
+    "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Expires=604800",
+    "x-amz-expires=604800",
+    "X-Amz-Signature=00",
+    "X%2DAmz%2DExpires=604800",
+    "AWSAccessKeyId=x&Signature=x&Expires=2000000000",
+    "versionId=null",
+    "response-content-type=text/html",
+    "attributes",
+)
+"""A signature for a week, in the form that needs no header, and what reads more than the file."""
+
+
 def attempts(engine: Engine) -> list[tuple[str, str, dict[str, str], str | None]]:
     """Everything that the thief asks to be signed."""
     found: list[tuple[str, str, dict[str, str], str | None]] = []
@@ -210,6 +270,16 @@ def attempts(engine: Engine) -> list[tuple[str, str, dict[str, str], str | None]
         source = {"x-amz-copy-source": f"/{engine.bucket}/{foreign}"}
         found += [("PUT", f"{base}/{OWN}/f", source, None)]
         found += [("PUT", f"{base}/{OWN}/f?partNumber=1&uploadId=x", source, None)]
+    found += [("PUT", f"{base}/{OWN}/f", {"x-amz-copy-source": source}, None) for source in copy_sources(engine.bucket)]
+    for upload in forged_uploads(engine.bucket):
+        own = f"{base}/{OWN}/f?uploadId={quote(upload, safe='')}"
+        found += [(method, own, {}, None) for method in ("GET", "POST", "DELETE")] + [
+            ("PUT", f"{own}&partNumber=1", {}, None)
+        ]
+    for name, value in SMUGGLED:
+        found += [("GET", f"{base}/{OWN}/f", {name: value}, None), ("PUT", f"{base}/{OWN}/f", {name: value}, None)]
+    found += [("PUT", f"{base}/{OWN}/f", {name: value}, None) for name, value in NEVER_WRITTEN]
+    found += [("GET", f"{base}/{OWN}/f?{query}", {}, None) for query in PRESIGNED]
     found += [("PUT", f"{base}/{OWN}/f", {"x-amz-acl": "public-read"}, None), ("PUT", f"{base}/{OWN}/f", EXTRACT, None)]
     found += [("PUT", f"{base}/{OWN}/f?acl", {}, None), ("PUT", f"{base}/{OWN}/f?tagging", {}, None)]
     found += [("GET", f"{engine.server.endpoint}/other/{OWN}/f", {}, None)]
@@ -223,7 +293,7 @@ def attempts(engine: Engine) -> list[tuple[str, str, dict[str, str], str | None]
 
 def test_nothing_else_is_signed(engine: Engine) -> None:
     tried = attempts(engine)
-    assert len(tried) > 120
+    assert len(tried) > 230
     signed = []
     for method, uri, headers, body in tried:
         try:
@@ -231,6 +301,59 @@ def test_nothing_else_is_signed(engine: Engine) -> None:
         except Refused:
             continue
     assert signed == []
+
+
+def presigned(headers: Mapping[str, str]) -> str:
+    """The signature as a query, as presigned URLs have it."""
+    credential, names, signature = (
+        part.partition("=")[2] for part in headers["authorization"].partition(" ")[2].split(", ")
+    )
+    members = {
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+        "X-Amz-Credential": credential,
+        "X-Amz-Date": headers["x-amz-date"],
+        "X-Amz-Expires": "604800",
+        "X-Amz-SignedHeaders": names,
+        "X-Amz-Signature": signature,
+    }
+    return urlencode(members)
+
+
+def test_headers_that_name_another_request_have_no_effect(engine: Engine) -> None:
+    """No store, and nothing in front of it, may take them for the request that was signed."""
+    own = engine.url(f"{OWN}/f")
+    assert engine.send("PUT", own, body=b"own").status_code == 200
+    misleading = {
+        "X-Forwarded-Host": "other.example",
+        "X-Original-URL": f"/{engine.bucket}/{FOREIGN[0]}",
+        "X-Rewrite-URL": f"/{engine.bucket}/{FOREIGN[0]}",
+        "X-HTTP-Method-Override": "DELETE",
+        "X-Minio-Force-Delete": "true",
+        "X-Minio-Extract": "true",
+    }
+    assert engine.send("GET", own, misleading).content == b"own"
+    assert engine.send("PUT", own, misleading, b"new").status_code == 200
+    assert engine.send("GET", own).content == b"new"
+
+
+def test_a_body_in_chunks_with_a_checksum_is_written(engine: Engine) -> None:
+    """As newer clients of AWS send it: the chunks have no signatures."""
+    own = engine.url(f"{OWN}/f")
+    headers = {
+        "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+        "x-amz-decoded-content-length": "5",
+        "x-amz-trailer": "x-amz-checksum-crc32",
+        "Content-Encoding": "aws-chunked",
+    }
+    checksum = b64encode(crc32(b"hello").to_bytes(4)).decode()
+    body = f"5\r\nhello\r\n0\r\nx-amz-checksum-crc32:{checksum}\r\n\r\n".encode()
+    written = engine.send("PUT", own, headers, body)
+    assert written.status_code == 200, written.text
+    assert engine.send("GET", own).content == b"hello"
+    signed = engine.signed("PUT", own, headers)
+    assert sent("PUT", engine.url(FOREIGN[0]), {**headers, **signed.headers}, body).status_code == 403
+    longer = {**headers, **signed.headers, "x-amz-decoded-content-length": "6"}
+    assert sent("PUT", own, longer, body).status_code >= 400
 
 
 def test_a_signature_is_for_one_request_only(engine: Engine) -> None:
@@ -275,6 +398,14 @@ def test_a_signature_is_for_one_request_only(engine: Engine) -> None:
             own,
             {**put.headers, "Content-Type": "a/b", "x-amz-copy-source": f"/{engine.bucket}/{FOREIGN[0]}"},
             None,
+        ),
+        "the form without headers": ("GET", f"{own}?{presigned(get.headers)}", {}, None),
+        "another host": ("GET", own, {**get.headers, "Host": f"{engine.bucket}.{engine.server.address}"}, None),
+        "the parts of another upload": (
+            "PUT",
+            f"{own}?partNumber=1&uploadId={quote(forged_uploads(engine.bucket)[0], safe='')}",
+            part.headers,
+            b"thief",
         ),
         "time": ("GET", own, {**get.headers, "x-amz-date": "20200101T000000Z"}, None),
         "payload": ("GET", own, {**get.headers, "x-amz-content-sha256": sha256(b"").hexdigest()}, None),

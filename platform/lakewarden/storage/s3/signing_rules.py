@@ -18,6 +18,7 @@ from lakewarden.storage.s3.delete_bodies import deleted_keys
 from lakewarden.storage.s3.signing_headers import COPY_SOURCE, content_hash, guards, host_header, signed_headers
 from lakewarden.storage.s3.signing_hosts import Hosts
 from lakewarden.storage.s3.sigv4 import UNSIGNED, CanonicalRequest
+from lakewarden.storage.s3.upload_ids import ensure_plain
 
 LONGEST_URI: Final = 8192
 METHODS: Final = ("GET", "HEAD", "PUT", "POST", "DELETE")
@@ -112,6 +113,8 @@ class SigningRules:
             if found is None:
                 raise _not_signed(method, names)
             _ensure_key(url.key)
+            if (upload := url.query.get("uploadId")) is not None:
+                ensure_plain(upload)
             level, keys = found, [url.key]
         headers = signed_headers(request.headers, is_write=method not in {"GET", "HEAD"})
         if COPY_SOURCE in headers:
@@ -152,8 +155,8 @@ class SigningRules:
     def _copied_key(self, source: str) -> str:
         """The key that a copy reads; Forbidden for one in another bucket."""
         path = source.removeprefix("/")
-        if "?" in path:
-            raise BadRequest(f"{COPY_SOURCE} must not name a version")
+        if "?" in path or "#" in path:
+            raise BadRequest(f"{COPY_SOURCE} must be a bucket and a key alone: write %3F and %23 in the key")
         if not _VISIBLE.fullmatch(path):
             raise BadRequest(f"{COPY_SOURCE} must be percent-encoded")
         bucket, _, key = path.partition("/")
