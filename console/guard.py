@@ -18,8 +18,8 @@ View = Callable[..., HttpResponseBase]
 _secured: Final[Callable[[View], View]] = decorator_from_middleware(SecurityMiddleware)  # type: ignore[assignment]
 
 
-def guarded(view: View) -> View:
-    """For reading only, never in a frame, nothing from elsewhere; kept by nobody unless the view says otherwise."""
+def secured(view: View) -> View:
+    """Never in a frame, nothing from elsewhere; kept by nobody unless the view says otherwise."""
 
     @wraps(view)
     def answer(request: HttpRequest, **path: str) -> HttpResponseBase:
@@ -28,4 +28,9 @@ def guarded(view: View) -> View:
         response.headers.setdefault("Cache-Control", "no-store")
         return response
 
-    return require_safe(xframe_options_deny(_secured(answer)))
+    return xframe_options_deny(_secured(answer))
+
+
+def guarded(view: View) -> View:
+    """`secured`, and for reading only."""
+    return require_safe(secured(view))

@@ -1,5 +1,6 @@
 """The console's URLs; `/` redirects to it."""
 
+from importlib.resources import files
 from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -7,8 +8,8 @@ from django.urls import path
 from django.views.generic import RedirectView
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from console import pages
 from console.guard import guarded
+from console.pages import browse, signing_in, start, tables, views, warehouses
 
 app_name = "console"
 
@@ -18,6 +19,7 @@ def _no_file(request: HttpRequest) -> HttpResponseBase:
 
 
 _FILES: Final = WhiteNoiseMiddleware(_no_file)
+_FILES.add_files(str(files("django_htmx") / "static"), prefix="console/static/")
 
 
 def _file(request: HttpRequest, **_: str) -> HttpResponseBase:
@@ -25,8 +27,22 @@ def _file(request: HttpRequest, **_: str) -> HttpResponseBase:
     return found
 
 
+_TABULAR: Final = "console/warehouses/<uuid:warehouse_id>"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:home"), name="root"),
-    path("console", guarded(pages.home), name="home"),
+    path("console", start.home, name="home"),
     path("console/static/<path:name>", guarded(_file)),
+    path("console/sign-in", signing_in.sign_in, name="sign-in"),
+    path("console/callback", signing_in.callback, name="callback"),
+    path("console/sign-out", signing_in.sign_out, name="sign-out"),
+    path("console/choice", warehouses.choose, name="choose"),
+    path("console/warehouses", warehouses.listed, name="warehouses"),
+    path("console/warehouses/<uuid:warehouse_id>", browse.warehouse, name="warehouse"),
+    path("console/warehouses/<uuid:warehouse_id>/search", browse.find, name="find"),
+    path("console/namespaces/<uuid:namespace_id>", browse.namespace, name="namespace"),
+    path(f"{_TABULAR}/tables/<uuid:table_id>", tables.table, name="table"),
+    path(f"{_TABULAR}/tables/<uuid:table_id>/metadata.json", tables.download, name="table-file"),
+    path(f"{_TABULAR}/views/<uuid:view_id>", views.view, name="view"),
+    path(f"{_TABULAR}/generic-tables/<uuid:table_id>", views.generic_table, name="generic-table"),
 ]

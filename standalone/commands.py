@@ -7,6 +7,7 @@ from pathlib import Path
 from standalone import ports
 
 AUDIENCE = "lakewarden"
+CONSOLE_CLIENT_ID = "lakewarden-console"
 _PREFIX = "LAKEWARDEN__"
 _OURS = (
     "MODE",
@@ -15,6 +16,7 @@ _OURS = (
     "SERVER__BASE_URI",
     "DATABASE__",
     "OPENID__",
+    "CONSOLE__CLIENT_ID",
     "STORAGE__LOCAL_ROOTS",
     "SECRETS__KEYS",
 )
@@ -44,6 +46,7 @@ def environment(
         "DATABASE__URL": database_url,
         "OPENID__OIDC__ISSUER": issuer,
         "OPENID__OIDC__AUDIENCE": issuer and AUDIENCE,
+        "CONSOLE__CLIENT_ID": issuer and CONSOLE_CLIENT_ID,
         "STORAGE__LOCAL_ROOTS": None if local_root is None else str(local_root),
         "SECRETS__KEYS_FILE": None if keys is None else str(keys),
     }

@@ -46,7 +46,7 @@ def _summary(info: ReadyInfo, options: DevOptions) -> str:
     return (
         "Ready. Ctrl-C stops everything.\n"
         f"  catalog      {info.catalog_uri}  (warehouse {info.warehouse.name})\n"
-        f"  console      {info.console_uri}\n"
+        f"  console      {info.console_uri}  (sign in as {info.person.username}, password {info.person.password})\n"
         f"  tokens       {info.token_endpoint}\n"
         f"  credentials  {options.ready_path}\n"
         f"  SQL          {snippets.spark(options.ready_path)}\n"

@@ -7,13 +7,28 @@ from standalone.errors import EmbeddedError
 from standalone.provisioning import Credentials
 
 
+class Person(Protocol):
+    """Somebody who signs in with a password; `subject` is the `sub` of their tokens."""
+
+    @property
+    def username(self) -> str: ...
+    @property
+    def password(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
 class Identities(Protocol):
-    """`admin` gets all privileges, `engine` those that an engine needs in the warehouse."""
+    """`admin` and `user`, a person, get all privileges, `engine` those that an engine needs in the warehouse."""
 
     @property
     def admin(self) -> Credentials: ...
     @property
     def engine(self) -> Credentials: ...
+    @property
+    def user(self) -> Person: ...
 
 
 def development_identities(state_dir: Path) -> Identities:

@@ -71,6 +71,17 @@ class ManagementClient:
         writes = [{"privilege": privilege, "principal": {"user": application}} for privilege in privileges]
         self._ask("POST", f"/v1/warehouse/{warehouse.id}/grants", {"writes": writes, "deletes": []})
 
+    def make_administrator(self, person: str, *, name: str) -> None:
+        """Register the person (`oidc~<subject>`) as an administrator of the server and its default project.
+
+        Idempotent.
+        """
+        described = {"id": person, "name": name, "user-type": "human", "update-if-exists": True}
+        self._ask("POST", "/v1/user", described)
+        for place, privilege in (("server", "admin"), ("project", "project_admin")):
+            writes = [{"privilege": privilege, "principal": {"user": person}}]
+            self._ask("POST", f"/v1/{place}/grants", {"writes": writes, "deletes": []})
+
     def _ensure(self, name: str, storage: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         """The warehouse, and whether it is new."""
         body = {"warehouse-name": name, "delete-profile": {"type": "hard"}, **storage}

@@ -26,6 +26,14 @@ class EngineCredentials:
 
 
 @dataclass(frozen=True)
+class PersonCredentials:
+    """Somebody with all privileges, who signs in to the console."""
+
+    username: str
+    password: str
+
+
+@dataclass(frozen=True)
 class ReadyWarehouse:
     """A warehouse; `name` is what clients configure, `location` a URL without a trailing slash."""
 
@@ -56,6 +64,7 @@ class ReadyInfo:
     issuer: str
     admin: AdminCredentials
     engine: EngineCredentials
+    person: PersonCredentials
     project_id: str
     warehouse: ReadyWarehouse
     pid: int
@@ -75,7 +84,13 @@ def write_ready_file(info: ReadyInfo, path: Path) -> None:
 def read_ready_file(path: Path) -> ReadyInfo:
     """The content of a ready file that `write_ready_file` wrote."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    parts = {"admin": AdminCredentials, "engine": EngineCredentials, "warehouse": ReadyWarehouse, "s3": ReadyStore}
+    parts = {
+        "admin": AdminCredentials,
+        "engine": EngineCredentials,
+        "person": PersonCredentials,
+        "warehouse": ReadyWarehouse,
+        "s3": ReadyStore,
+    }
     return ReadyInfo(**content | {name: kind(**content[name]) for name, kind in parts.items() if name in content})
 
 

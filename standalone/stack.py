@@ -20,6 +20,7 @@ from standalone.provisioning import ENGINE_PRIVILEGES, ManagementClient, token_e
 from standalone.ready import (
     AdminCredentials,
     EngineCredentials,
+    PersonCredentials,
     ReadyInfo,
     remove_ready_file,
     write_ready_file,
@@ -178,6 +179,7 @@ class DevelopmentStack:
                 name=engine.client_id,
                 privileges=ENGINE_PRIVILEGES,
             )
+            client.make_administrator(f"oidc~{identities.user.subject}", name=identities.user.name)
         return ReadyInfo(
             catalog_uri=f"{base_uri}/catalog",
             management_uri=management_uri,
@@ -188,6 +190,7 @@ class DevelopmentStack:
             engine=EngineCredentials(
                 client_id=engine.client_id, client_secret=engine.client_secret, scope=engine.scope
             ),
+            person=PersonCredentials(username=identities.user.username, password=identities.user.password),
             project_id=DEFAULT_PROJECT,
             warehouse=warehouse,
             pid=os.getpid(),

@@ -75,6 +75,12 @@ TEMPLATES = [
 STATIC_URL = "/console/static/"
 STATIC_ROOT = str(files("console") / "static")
 WHITENOISE_ALLOW_ALL_ORIGINS = False
+# of the console's forms, the only ones
+CSRF_COOKIE_NAME = "lakewarden-csrf"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Strict"
+CSRF_FAILURE_VIEW = "console.visits.csrf_failed"
+CSRF_TRUSTED_ORIGINS = [origin] if (origin := "/".join((_config.server.base_uri or "").split("/", 3)[:3])) else []
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
 # the modules whose tasks a worker can run
 PROCRASTINATE_IMPORT_PATHS = [

@@ -26,6 +26,7 @@ MAY_USE_THE_DATABASE = {
     "*/models.py": "models",
     "*/migrations/*": "models",
     "catalog/services/*": "services",
+    "console/services/sessions.py": "services",
     "ingest/services/*": "services",
     "tenants/services/*": "services",
     "permissions/*": "services",

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
 from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
+from lakewarden.config.console import ConsoleConfig
 from lakewarden.config.database import DatabaseConfig, WorkerConfig
 from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
@@ -52,6 +53,7 @@ class Config(Section):
     usage: UsageConfig = Field(default_factory=UsageConfig)
     events: EventsConfig = Field(default_factory=EventsConfig)
     idempotency: IdempotencyConfig = Field(default_factory=IdempotencyConfig)
+    console: ConsoleConfig = Field(default_factory=ConsoleConfig)
     audit: AuditConfig = Field(default_factory=AuditConfig)
     log: LogConfig = Field(default_factory=LogConfig)
 
@@ -64,6 +66,14 @@ class Config(Section):
                 raise ValueError(
                     f"openid provider id {provider!r} is taken by {RESERVED_PROVIDERS[provider]}: choose another one"
                 )
+        signing_in = self.console.provider
+        if signing_in is not None and signing_in not in self.openid:
+            raise ValueError(f"console.provider is {signing_in!r}, but there is no such provider in openid")
+        if self.console.client_id is not None and signing_in is None and len(self.openid) != 1:
+            raise ValueError(
+                f"console.client_id is set, but {len(self.openid)} OpenID providers are configured: "
+                "name the one at which people sign in (console.provider)"
+            )
         if self.authorization.by_openfga and self.openfga.api_url is None:
             raise ValueError("authorization.backend is 'openfga', but openfga.api_url is missing: set its address")
         for root in self.storage.local_roots:

@@ -52,20 +52,24 @@ def error_body(error: LakewardenError, message: str | None = None) -> dict[str, 
     return {"error": {"message": text, "type": error.wire_type, "code": error.status}}
 
 
+def log_failure(error: Exception, known: LakewardenError, identifier: str) -> None:
+    """Log a server error, `known` to the caller. An outage affects every request, so its entry has no traceback."""
+    exc_info = None if isinstance(known, Unavailable) else error
+    logger.log(
+        logging.WARNING if exc_info is None else logging.ERROR,
+        "request %s failed: %s",
+        identifier,
+        error.__cause__ or error if exc_info is None else error,
+        exc_info=exc_info,
+    )
+
+
 def render_error(error: Exception, identifier: str) -> HttpResponse:
     """Turn any exception of a request into its answer; server errors are logged."""
     known = as_lakewarden_error(error)
     message = known.message
     if known.status >= _SERVER_ERROR:
-        # an outage affects every request, so its log entry is one line without a traceback
-        exc_info = None if isinstance(known, Unavailable) else error
-        logger.log(
-            logging.WARNING if exc_info is None else logging.ERROR,
-            "request %s failed: %s",
-            identifier,
-            error.__cause__ or error if exc_info is None else error,
-            exc_info=exc_info,
-        )
+        log_failure(error, known, identifier)
         message = f"{message} (request id {identifier})"
     body = json_response(error_body(known, message)).content
     response = RenderedError(body, status=known.status, content_type=JSON)

@@ -24,7 +24,7 @@ def test_home_says_version_state_and_address(client: AsgiClient) -> None:
 
 
 def test_home_says_when_the_database_is_down(client: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.pages.database_answers", lambda: False)
+    monkeypatch.setattr("console.pages.start.database_answers", lambda: False)
     page = client.get("/console").body.decode()
     assert "The database cannot be reached" in page
     assert "lakewarden doctor" in page
@@ -54,8 +54,10 @@ def test_pages_forbid_what_they_do_not_need(client: AsgiClient, path: str) -> No
 
 def test_page_loads_nothing_from_elsewhere_and_has_no_inline_style_or_script(client: AsgiClient) -> None:
     page = client.get("/console").body.decode()
-    for part in ("<script", "<style", "style=", "src=", "//cdn", "@import"):
+    for part in ("<script>", "<style", "style=", "//cdn", "@import"):
         assert part not in page
+    assert set(re.findall(r'src="(/[^/"]+/[^/"]+)/', page)) == {"/console/static"}
+    assert len(re.findall("src=", page)) == len(re.findall('src="/console/static/', page))
 
 
 def test_style_is_kept_by_browsers_until_it_changes(client: AsgiClient) -> None:

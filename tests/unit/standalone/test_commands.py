@@ -32,6 +32,7 @@ def test_environment_holds_all_that_is_known() -> None:
     assert settings["LAKEWARDEN__DATABASE__URL"] == "postgresql://db"
     assert settings["LAKEWARDEN__OPENID__OIDC__ISSUER"] == "http://issuer"
     assert settings["LAKEWARDEN__OPENID__OIDC__AUDIENCE"] == "lakewarden"
+    assert settings["LAKEWARDEN__CONSOLE__CLIENT_ID"] == "lakewarden-console"
     assert settings["LAKEWARDEN__SERVER__PORT"] == "80"
     assert settings["LAKEWARDEN__STORAGE__LOCAL_ROOTS"] == "/tables"
     assert settings["LAKEWARDEN__SECRETS__KEYS_FILE"] == "/keys"

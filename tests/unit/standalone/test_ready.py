@@ -7,6 +7,7 @@ from standalone.errors import EmbeddedError
 from standalone.ready import (
     AdminCredentials,
     EngineCredentials,
+    PersonCredentials,
     ReadyInfo,
     ReadyWarehouse,
     read_ready_file,
@@ -22,6 +23,7 @@ INFO = ReadyInfo(
     issuer="http://127.0.0.1:2",
     admin=AdminCredentials("admin", "a"),
     engine=EngineCredentials("engine", "e", "catalog"),
+    person=PersonCredentials("dana", "d"),
     project_id="p",
     warehouse=ReadyWarehouse("w", "demo", "file:///w"),
     pid=7,
@@ -44,6 +46,7 @@ def test_keys_are_the_promised_ones(tmp_path: Path) -> None:
         "issuer",
         "admin",
         "engine",
+        "person",
         "project_id",
         "warehouse",
         "pid",

@@ -1,0 +1,1 @@
+"""What the console does beyond showing what other services answer."""

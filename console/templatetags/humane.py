@@ -1,0 +1,29 @@
+"""Filters that write figures as people read them."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django import template
+from django.utils import timezone
+from django.utils.timesince import timesince
+
+_NOW: Final = timedelta(minutes=1)
+
+register = template.Library()
+
+
+@register.filter
+def count(number: int) -> str:
+    """A whole number with separators: `1,234,567`."""
+    return f"{number:,}"
+
+
+@register.filter
+def age(at: datetime) -> str:
+    """How long ago a time was, in one unit: `3 weeks ago`; a time to come is not hidden: `in 2 hours`."""
+    now = timezone.now()
+    if abs(now - at) < _NOW:
+        return "just now"
+    if at > now:
+        return f"in {timesince(now, at, depth=1)}"
+    return f"{timesince(at, now, depth=1)} ago"

@@ -1,0 +1,179 @@
+"""What a view of somebody who is signed in receives, and how errors become pages.
+
+A page authenticates its session's access token as the APIs do with theirs, so what takes a right or a user away there
+does so here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Final
+from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_protect
+
+from console import cookies
+from console.guard import secured
+from console.services import provider, sessions
+from console.services.sessions import Session
+from lakewarden import __version__, backends
+from lakewarden.context import RequestContext
+from lakewarden.errors import Forbidden, LakewardenError, MethodNotAllowed, NotAuthorized
+from lakewarden.http.bridge import MEMORY
+from lakewarden.http.errors import as_lakewarden_error, log_failure
+from lakewarden.http.request import CONTEXT, base_uri, context_of, request_id
+from lakewarden.memory import held_by_request
+from tenants import access
+
+_SERVER_ERROR: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request of somebody who is signed in."""
+
+    request: HttpRequest
+    context: RequestContext
+    session: Session
+
+    @property
+    def query(self) -> dict[str, str]:
+        return self.request.GET.dict()
+
+    @property
+    def project_id(self) -> str:
+        return access.project_id_of(self.context)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether htmx asks for a part of a page."""
+        return self.request.headers.get("hx-request") == "true"
+
+    @property
+    def base_uri(self) -> str:
+        return base_uri(self.request)
+
+    def render(self, template: str, **shown: object) -> HttpResponse:
+        caller = self.context.caller
+        frame = {"user": caller.name or caller.email or caller.id, "email": caller.email, "release": __version__}
+        return render(self.request, f"console/{template}", {**frame, "visit": self, **shown})
+
+
+View = Callable[..., HttpResponseBase]
+
+
+def page(view: Callable[..., HttpResponse]) -> View:
+    """A view for people who are signed in; others are sent to sign in, and back afterwards. GET and HEAD only."""
+    return secured(csrf_protect(_visited(view, methods=("GET", "HEAD"))))
+
+
+def form(view: Callable[..., HttpResponse]) -> View:
+    """Like `page`, for POST: with protection against requests from other sites."""
+    return secured(csrf_protect(_visited(view, methods=("POST",))))
+
+
+def pages(view: Callable[..., HttpResponse]) -> View:
+    """Like `page`, for anybody: only errors become pages."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, **path: str) -> HttpResponse:
+        return _answered(request, lambda: view(request, **path))
+
+    return secured(answer)
+
+
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 Django's signature
+    """The page for a form whose token is missing or of another browser (`CSRF_FAILURE_VIEW`)."""
+    stale = "This form was not sent from a page of the console, or that page is too old: load it again, then send it"
+    return error_page(request, Forbidden(stale))
+
+
+def _visited(view: Callable[..., HttpResponse], *, methods: tuple[str, ...]) -> Callable[..., HttpResponse]:
+    @wraps(view)
+    def answer(request: HttpRequest, **path: str) -> HttpResponse:
+        def visited() -> HttpResponse:
+            if request.method not in methods:
+                raise MethodNotAllowed(f"{request.method} is not allowed here; allowed are {', '.join(methods)}")
+            session = _session(request)
+            if session is None:
+                return _to_sign_in(request)
+            try:
+                context = _context(request, session)
+            except NotAuthorized:  # the token is not confirmed any more
+                return _to_sign_in(request)
+            with held_by_request(request.META[MEMORY].caller):
+                return view(Visit(request, context, session), **path)
+
+        return _answered(request, visited)
+
+    return answer
+
+
+def _answered(request: HttpRequest, attempt: Callable[[], HttpResponse]) -> HttpResponse:
+    try:
+        return attempt()
+    except Exception as error:  # noqa: BLE001 every error becomes a page
+        return error_page(request, error)
+
+
+def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
+    """What happened, what to do, and the request id when the log knows more."""
+    known, identifier = as_lakewarden_error(error), request_id(request)
+    if known.status >= _SERVER_ERROR:
+        log_failure(error, known, identifier)
+    shown = {
+        "title": _title(known),
+        "error": known,
+        "request_id": identifier if known.status >= _SERVER_ERROR else None,
+        "release": __version__,
+    }
+    return render(request, "console/error.html", shown, status=known.status)
+
+
+_TITLES: Final = {
+    400: "This request is not valid",
+    403: "You are not allowed to do this",
+    404: "There is nothing here",
+    405: "This page cannot be used like that",
+    409: "This conflicts with what is there",
+    503: "This cannot be answered now",
+}
+
+
+def _title(error: LakewardenError) -> str:
+    return _TITLES.get(error.status, "Something went wrong")
+
+
+def _session(request: HttpRequest) -> Session | None:
+    cookie = cookies.session_of(request)
+    return None if cookie is None else sessions.find(cookie, refresh=provider.refreshed)
+
+
+def _context(request: HttpRequest, session: Session) -> RequestContext:
+    """Raises NotAuthorized if the session's token is not accepted any more, or is another user's."""
+    source = request.META.get("REMOTE_ADDR", "")
+    verified = backends.authenticator().authenticate(f"Bearer {session.tokens.access}", source=source)
+    if verified.id != session.principal:
+        raise NotAuthorized("The session is of another user")
+    chosen = {
+        "user-agent": request.headers.get("user-agent"),
+        "x-project-id": session.project_id,
+        "x-assume-role": session.role_id,
+    }
+    context = context_of(verified, chosen.get, request_id(request))
+    request.META[CONTEXT] = context
+    return context
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    here = request.get_full_path() if request.method == "GET" else "/console"
+    address = f"/console/sign-in?next={quote(here, safe='')}"
+    if request.headers.get("hx-request") == "true":  # htmx would put the page of the provider into a part of this one
+        response = HttpResponse(status=204)
+        response["HX-Redirect"] = address
+        return response
+    if request.method == "POST":
+        return render(request, "console/expired.html", {"release": __version__, "address": address}, status=401)
+    return HttpResponseRedirect(address)
