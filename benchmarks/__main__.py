@@ -45,7 +45,7 @@ def _measure(options: Options) -> int:
             pin([os.getpid()], cores.rest)
         about = {"started": started, "machine": report.machine(), "pinned": cores is not None}
         about |= {"seconds": options.seconds, "rounds": options.rounds, "processes": options.processes}
-        about |= {"restarted": options.restart, "analysed": options.analyse}
+        about |= {"storage": options.storage, "restarted": options.restart, "analysed": options.analyse}
         print(_headline(about), flush=True)
         bench = Bench(
             sides,
@@ -73,7 +73,9 @@ def _sides(options: Options, cleaning: ExitStack) -> list[Side]:
     sides = [_subject(options, cleaning)]
     if options.beside is not None:
         sys.stderr.write(f"Starting `lakewarden dev` of {options.beside} …\n")
-        server = cleaning.enter_context(DevelopmentServer(checkout=options.beside, processes=options.processes))
+        server = cleaning.enter_context(
+            DevelopmentServer(checkout=options.beside, processes=options.processes, storage=options.storage)
+        )
         sides.append(Side("before", Target.from_ready_file(server.ready), server))
     sides += [_peer(name, cleaning) for name in options.peers]
     return sides
@@ -103,12 +105,12 @@ def _subject(options: Options, cleaning: ExitStack) -> Side:
         cleaning.callback(target.clean_up)
         return Side(SUBJECT, target)
     sys.stderr.write("Starting `lakewarden dev` on a temporary directory …\n")
-    server = cleaning.enter_context(DevelopmentServer(processes=options.processes))
+    server = cleaning.enter_context(DevelopmentServer(processes=options.processes, storage=options.storage))
     return Side(SUBJECT, Target.from_ready_file(server.ready), server)
 
 
 def _yardstick(options: Options, target: Target, cleaning: ExitStack) -> native.Yardstick | None:
-    if not options.yardstick or options.uri is not None:
+    if not options.yardstick or options.uri is not None or target.store is not None:
         return None
     try:
         program = native.build()

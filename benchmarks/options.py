@@ -26,6 +26,7 @@ class Options:
     yardstick: bool
     pin: bool
     processes: int
+    storage: str
     restart: bool
     analyse: bool
     beside: Path | None
@@ -43,9 +44,10 @@ def parse(arguments: list[str] | None = None) -> Options:
     if given.json is not None and not given.json.absolute().parent.is_dir():
         parser.error(f"--json {given.json}: its directory does not exist")
     is_outside = given.uri is not None or given.ready_file is not None
-    if is_outside and (given.processes != 1 or given.restart):
+    if is_outside and (given.processes != 1 or given.restart or given.storage != "file"):
         parser.error(
-            "--processes and --restart belong to a server that this program starts: not to --uri, --ready-file"
+            "--processes, --storage and --restart belong to a server that this program starts: not to --uri, "
+            "--ready-file"
         )
     if given.uri is None and (given.warehouse or given.token or given.server_pid or given.postgres_pid):
         parser.error("--warehouse, --token, --server-pid and --postgres-pid belong to --uri")
@@ -76,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--analyse", action="store_true", help="give Postgres fresh statistics before each scenario")
     server = parser.add_argument_group("which server")
     server.add_argument("--processes", type=_count, default=1, metavar="N", help="of each server that is started [1]")
+    server.add_argument(
+        "--storage",
+        choices=("file", "s3"),
+        default="file",
+        help="where its warehouse is: a directory, or a bucket of a server that is started, too [file]",
+    )
     server.add_argument(
         "--beside", type=Path, metavar="DIR", help="another working copy: its server is measured in turn, as `before`"
     )

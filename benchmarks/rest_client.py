@@ -74,6 +74,11 @@ class RestClient:
     def load(self, namespace: str, name: str) -> Json:
         return self._ask("GET", f"namespaces/{namespace}/tables/{name}")
 
+    def load_for_files(self, namespace: str, name: str, *, delegation: str) -> Json:
+        """As an engine loads it that wants this access to its files (spec, data-access)."""
+        path = f"/{self.prefix}namespaces/{namespace}/tables/{name}"
+        return _content(self._respond("GET", path, headers={"X-Iceberg-Access-Delegation": delegation}), f"GET {path}")
+
     def etag(self, namespace: str, name: str) -> str | None:
         """The ETag of a table's load answer, as gzip."""
         path = f"/{self.prefix}namespaces/{namespace}/tables/{name}"

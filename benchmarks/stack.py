@@ -20,14 +20,16 @@ _STOP_S = 60.0
 class DevelopmentServer:
     """A server of our own, stopped and removed at the end; its data and addresses survive `restart`.
 
+    `storage` is the kind of its warehouse, as `lakewarden dev --warehouse` knows it.
     `checkout` is another working copy, with an environment in its `.venv`, whose code is started instead of this one.
     """
 
-    def __init__(self, *, checkout: Path | None = None, processes: int = 1) -> None:
+    def __init__(self, *, checkout: Path | None = None, processes: int = 1, storage: str = "file") -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lakewarden-bench-"))
         self._folder.chmod(0o755)  # started as root, its Postgres runs as another user and has to get in
         self.ready = self._folder / "ready.json"
-        arguments = ("dev", "--data-dir", str(self._folder / "data"), "--ready-file", str(self.ready))
+        places = ("--data-dir", str(self._folder / "data"), "--ready-file", str(self.ready))
+        arguments = ("dev", "--warehouse", storage, *places)
         self._server = ManagedProcess(
             "`lakewarden dev`",
             lakewarden_command(*arguments) if checkout is None else command_of(checkout, *arguments),

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 from benchmarks.load.requests import Endpoint
 from benchmarks.machine.parts import Parts
 from benchmarks.rest_client import RestClient, TokenSource
-from standalone.ready import read_ready_file
+from standalone.ready import ReadyStore, read_ready_file
 
 _FILE = "file://"
 
 
 @dataclass(slots=True)
 class Target:
-    """`files`: the warehouse's directory, where it is a local one.
+    """`files`: the warehouse's directory, where it is a local one; `store`: its S3 store, where it is in a bucket.
 
     `namespaces` are those that the benchmark has created.
     """
@@ -26,6 +26,7 @@ class Target:
     parts: Parts
     warehouse_id: str | None = None
     files: Path | None = None
+    store: ReadyStore | None = None
     namespaces: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
 
@@ -44,6 +45,7 @@ class Target:
             info.warehouse.name,
             Parts.find(urlsplit(info.catalog_uri).port or 80, below=info.pid),
             warehouse_id=info.warehouse.id,
+            store=info.s3,
             files=Path(location.removeprefix(_FILE)) if location.startswith(_FILE) else None,
         )
 

@@ -7,6 +7,7 @@ from benchmarks.load.requests import IDENTITY
 from benchmarks.metadata import LARGE, MEDIUM, SMALL
 from benchmarks.scenarios.commits import PropertyCommits, SnapshotCommits
 from benchmarks.scenarios.creations import CreateNamespace, CreateTable
+from benchmarks.scenarios.files import LoadForFiles, Sign
 from benchmarks.scenarios.interface import Scenario
 from benchmarks.scenarios.reads import Config, Head, ListTables, Load, NotModified
 
@@ -32,6 +33,11 @@ def scenarios() -> list[Scenario]:
         ),
         PropertyCommits("commit-contended", "set a property, all clients on one table; ledger", is_contended=True),
         SnapshotCommits(),
+        LoadForFiles("load-keys", "S3: loadTable with credentials for its files", "vended-credentials", with_keys=True),
+        LoadForFiles("load-no-keys", "S3: the same without credentials", "client-managed", with_keys=False),
+        Sign("sign-read", "S3: a signature for a GET, by the table's id", "GET", by="id"),
+        Sign("sign-write", "S3: for a PUT", "PUT", by="id"),
+        Sign("sign-location", "S3: for a GET, for the table that the file lies in", "GET", by="location"),
     ]
 
 

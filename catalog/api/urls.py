@@ -51,8 +51,8 @@ WAREHOUSE_ROUTES = (
 SIGN_ROUTE = Route(_TABLE + "/sign", TableSignEndpoint, hot=[signing.BY_NAME])
 SIGNER_ROUTES = (
     Route(f"/{TABLE_SIGNER}", TableIdSignEndpoint, hot=[signing.BY_ID]),
-    Route("/v1/{prefix}/v1/aws/s3/sign", WarehouseSignEndpoint),
-    Route("/{prefix}/v1/aws/s3/sign", WarehouseSignEndpoint),
+    Route("/v1/{prefix}/v1/aws/s3/sign", WarehouseSignEndpoint, hot=[signing.BY_LOCATION]),
+    Route("/{prefix}/v1/aws/s3/sign", WarehouseSignEndpoint, hot=[signing.BY_LOCATION]),
 )
 """The routes of signers that the specification does not name: engines learn them from a table's config."""
 

@@ -81,6 +81,15 @@ SIGNED_BY_NAME = Coalescer(f"""
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null and t.kind = 'table'
 """)  # noqa: S608 constant joins
 
+# (warehouse id, locations around the file, separated by U+001F) → as by name
+SIGNED_BY_LOCATION = Coalescer(f"""
+    select {_SIGNED}
+    from unnest(%s::uuid[], %s::text[]) with ordinality as k(warehouse, places, i)
+    join tabular t on t.warehouse_id = k.warehouse and t.location = any(string_to_array(k.places, chr(31)))
+        and t.deleted_at is null
+    join {WITH_PROJECT} on w.id = t.warehouse_id and w.status = 'active'
+""")  # noqa: S608 constant joins
+
 # (warehouse id, uuid) → as by name
 SIGNED_BY_ID = Coalescer(f"""
     select {_SIGNED}

@@ -43,6 +43,12 @@ def signer_of(warehouse: Warehouse) -> RequestSigner:
     return signer
 
 
+def find_last(warehouse_id: UUID) -> RequestSigner | None:
+    """The signer that was used last, maybe of an earlier version of the warehouse: to look a table up, not to sign."""
+    kept = _KEPT.get(warehouse_id)
+    return kept and kept.signer
+
+
 def find_ready(warehouse_id: UUID, *, version: int, reference: UUID | None) -> RequestSigner | None:
     """The signer of a warehouse that still has this version and secret, if it can sign without waiting."""
     kept = _KEPT.get(warehouse_id)

@@ -29,9 +29,9 @@ def compressed(request: HotRequest, body: bytes, *, identifier: Header | None = 
     return 200, [*headers, length(body)], body
 
 
-def stored(request: HotRequest, found: Stored, *, suffix: bytes, identifier: Header) -> Answer:
+def stored(request: HotRequest, found: Stored, *, suffix: bytes, mark: str = "", identifier: Header) -> Answer:
     """The stored document followed by `suffix`, as `rendering.render_stored` answers a change."""
-    tag = etags.of(found.tabular.id, found.tabular.version)
+    tag = etags.of(found.tabular.id, found.tabular.version, mark=mark)
     headers = [(b"etag", tag.encode()), VARY, identifier, JSON]
     if accepts_gzip(accepted(request)):
         body = spliced(found.document, suffix)

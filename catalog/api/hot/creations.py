@@ -3,6 +3,7 @@
 from typing import Final
 
 from catalog import hot_access
+from catalog.api import delegation
 from catalog.api.hot.answers import compressed
 from catalog.api.hot.call import asked
 from catalog.api.hot.write import HotWrite, WriteCall, answered, decoded
@@ -10,14 +11,18 @@ from catalog.api.wire_types import CreateNamespace, namespace_body
 from catalog.models import Namespace
 from catalog.models.namespace import path_key
 from catalog.services import namespaces
-from catalog.services.client_access import NO_CONFIG
+from catalog.services.client_access import NOTHING, Addition, Asked, addition
 from catalog.services.creation_writer.new_namespaces import create_namespace
 from catalog.services.creation_writer.new_tables import create_table
+from catalog.services.pointer import Stored
 from catalog.services.tables import CreateTable
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.routes import Answer
+from lakewarden.http.request import base_uri_of
+from lakewarden.http.request_threads import ask
+from lakewarden.storage.client_access import AccessLevel
 from tenants.models import Warehouse
 
 
@@ -26,10 +31,29 @@ async def _create_table(call: WriteCall) -> Answer | None:
     if body is None or body.stage_create:
         return None
     granted = await asked(hot_access.namespace(call.context, *call.key, action=NamespaceAction.CREATE_TABLE))
-    if granted is None or granted.target.warehouse.profile.CLIENTS_NEED_CONFIG:
-        return None  # the response for such clients may need a request to the storage, which would block the event loop
+    if granted is None:
+        return None
+    base_uri = base_uri_of(call.request.scheme, call.request.header)
     done = await create_table(granted, body, call.request.body)
-    return None if done is None else await answered(call, done, suffix=NO_CONFIG)
+    if done is None:
+        return None
+    added = await _addition(call, done, base_uri=base_uri)
+    return await answered(call, done, suffix=added.suffix, mark=added.mark)
+
+
+async def _addition(call: WriteCall, done: Stored, *, base_uri: str) -> Addition:
+    """What the creator, who owns the table now, receives to reach its files. Raises Unavailable."""
+    tabular = done.tabular
+    namespace = tabular.namespace
+    if not namespace.warehouse.profile.CLIENTS_NEED_CONFIG:
+        return NOTHING
+    routes = delegation.routes(base_uri, namespace, tabular.name, tabular.uuid)
+    wanted = Asked(delegation.wanted_in(call.request.header(delegation.HEADER) or ""), routes)
+    # the storage may have to be asked for credentials
+    return await ask(
+        call.context.caller.id,
+        lambda: addition(namespace.warehouse, tabular.location, AccessLevel.WRITE, wanted),
+    )
 
 
 async def _create_namespace(call: WriteCall) -> Answer | None:

@@ -16,17 +16,20 @@ from lakewarden.authz.decision_cache import Epoch
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Coalescer, Key
 from lakewarden.hot.routes import Answer
+from lakewarden.storage.places import around
 
 _LARGEST: Final = 16 * 1024  # bytes of a body, as of hot writes
 _DECODER: Final = msgspec.json.Decoder(RemoteSignRequest)
 
-Look = Callable[[HotCall], Key | None]
+Look = Callable[[HotCall, RemoteSignRequest], Key | None]
+_DEEPEST: Final = 32  # folders around a file: more would make the query large
 
 
 def _signs(tables: Coalescer, look: Look) -> Callable[[HotCall], Awaitable[Answer | None]]:
     async def answer(call: HotCall) -> Answer | None:
-        asked, key = _asked(call), look(call)
-        row = None if asked is None or key is None else await find(tables, key)
+        asked = _asked(call)
+        key = None if asked is None else look(call, asked)
+        row = None if key is None else await find(tables, key)
         if asked is None or row is None:
             return None
         identifier, kind, location, project, number, uuid, version, reference = row
@@ -61,11 +64,27 @@ def _asked(call: HotCall) -> RemoteSignRequest | None:
     return asked if asked.body is None and asked.provider in {None, "s3"} else None
 
 
-def _by_id(call: HotCall) -> Key | None:
+def _by_name(call: HotCall, _: RemoteSignRequest) -> Key:
+    return call.key
+
+
+def _by_id(call: HotCall, _: RemoteSignRequest) -> Key | None:
     try:
         return call.key[0], UUID(call.key[1])
     except ValueError:
         return None
+
+
+def _by_location(call: HotCall, asked: RemoteSignRequest) -> Key | None:
+    """The signer that was used last says which file it is; what signs is found, and reads the request again, later."""
+    signer = request_signing.find_last(call.key[0])
+    if signer is None:
+        return None
+    try:
+        places = around(signer.read(asked.content).locations[0].rstrip("/"))
+    except LakewardenError:
+        return None
+    return (call.key[0], "\x1f".join(places)) if len(places) <= _DEEPEST else None
 
 
 async def _never(_: HotCall) -> None:
@@ -80,11 +99,17 @@ _READS: Final = {
 """By kind and level."""
 
 BY_NAME: Final = HotRead(
-    _signs(hot_queries.SIGNED_BY_NAME, lambda call: call.key),
+    _signs(hot_queries.SIGNED_BY_NAME, _by_name),
     TableAction.READ_DATA,
     ObjectType.TABLE,
     methods=frozenset({"POST"}),
 )
 BY_ID: Final = HotRead(
     _signs(hot_queries.SIGNED_BY_ID, _by_id), TableAction.READ_DATA, ObjectType.TABLE, methods=frozenset({"POST"})
+)
+BY_LOCATION: Final = HotRead(
+    _signs(hot_queries.SIGNED_BY_LOCATION, _by_location),
+    TableAction.READ_DATA,
+    ObjectType.TABLE,
+    methods=frozenset({"POST"}),
 )

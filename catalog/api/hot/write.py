@@ -92,10 +92,10 @@ def decoded(call: WriteCall, shape: type[T], *, may_be_large: bool = False) -> T
         return None
 
 
-async def answered(call: WriteCall, done: Stored, *, suffix: bytes) -> Answer:
+async def answered(call: WriteCall, done: Stored, *, suffix: bytes, mark: str = "") -> Answer:
     """The answer to a change that led to `done`."""
     size = 2 * done.document.length
-    render = partial(stored, call.request, done, suffix=suffix, identifier=call.identifier)
+    render = partial(stored, call.request, done, suffix=suffix, mark=mark, identifier=call.identifier)
     if size > _LARGE and not accepts_gzip(accepted(call.request)):
         # without room the event loop has to do it: the change was made, and its answer must not be an error
         with suppress(Unavailable):

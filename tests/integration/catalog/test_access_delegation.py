@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from catalog.api.tables import TableEndpoint
+from catalog.api.tables import TableEndpoint, TablesEndpoint
 from catalog.services.client_access import Addition
 from catalog.services.kept_additions import KeptAdditions, Loaded
 from lakewarden import asgi
@@ -21,10 +21,14 @@ from tests.contracts.storage.bucket import OBJECTS
 from tests.contracts.storage.vending_bucket import Keys, VendingProfile
 from tests.installation import Grant
 from tests.integration.catalog.bucket_warehouse import made
+from tests.integration.catalog.counted import Counted, queries
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.registering import register
 from tests.servers.asgi_client import Answer, AsgiClient
 
+__all__ = ["queries"]
+
+MOST_STATEMENTS = 3
 HEADER = "x-iceberg-access-delegation"
 
 
@@ -241,6 +245,21 @@ def test_loads_are_hot_while_document_and_credentials_are_in_memory(
     assert loaded(lake, wanted="client-managed").status == 500
     keys.ahead = timedelta(minutes=31)
     assert loaded(lake).status == 500
+
+
+def test_a_table_is_created_on_the_event_loop_with_credentials_for_its_owner(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, queries: Counted
+) -> None:
+    lake.create_table("first")
+    monkeypatch.setattr(TablesEndpoint, "post", lambda *_, **__: pytest.fail("this creation was not answered hot"))
+    queries.take()
+    made = lake.create_table("second")
+    assert queries.take()[0] <= MOST_STATEMENTS
+    location = made.json()["metadata"]["location"]
+    (credential,) = made.json()["storage-credentials"]
+    assert credential["prefix"] == location
+    assert credential["config"]["bucket.key"] == f"write {location}"
+    assert lake.client.get(lake.table("second")).headers["etag"] == made.headers["etag"]
 
 
 def test_a_right_that_was_taken_away_counts_at_once(lake: Lake, orders: str, grant: Grant, keys: Keys) -> None:

@@ -89,8 +89,8 @@ def test_a_request_for_a_file_of_the_table_is_signed(
 
 def test_a_warm_request_asks_one_query(lake: Lake, orders: Any, queries: Counted) -> None:
     uri = url(orders["metadata"]["location"], "/data/f")
-    for route in ("by name", "by id"):
-        signing = ROUTES[route](lake, orders)
+    for route, signing_by in ROUTES.items():
+        signing = signing_by(lake, orders)
         for method in ("GET", "PUT"):
             signing.ask(method, uri)
             queries.take()

@@ -12,10 +12,10 @@ def test_everything_shares_the_cores_and_one_process_serves_unless_asked_otherwi
     assert (given.pin, given.processes, given.restart, given.analyse) == (True, 2, True, True)
 
 
-@pytest.mark.parametrize("option", [["--processes", "2"], ["--restart"]])
+@pytest.mark.parametrize("option", [["--processes", "2"], ["--restart"], ["--storage", "s3"]])
 def test_a_server_that_was_not_started_here_cannot_be_given_processes_or_started_again(
     option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         parse(["--ready-file", "lake.json", *option])
-    assert "--processes and --restart belong to a server that this program starts" in capsys.readouterr().err
+    assert "--processes, --storage and --restart belong to a server that this program starts" in capsys.readouterr().err

@@ -21,6 +21,8 @@ from lakewarden.storage.s3.sigv4 import UNSIGNED, CanonicalRequest
 from lakewarden.storage.s3.upload_ids import ensure_plain
 
 LONGEST_URI: Final = 8192
+LONGEST_KEY: Final = 1024
+"""Bytes in UTF-8 (S3, object key naming)."""
 METHODS: Final = ("GET", "HEAD", "PUT", "POST", "DELETE")
 
 _URI: Final = re.compile(r"(https?)://([^/?#\\@]+)(/[^?#\\]*)?(?:\?([^#]*))?")
@@ -236,6 +238,8 @@ def _decoded(text: str, part: str) -> str:
 
 def _ensure_key(key: str) -> None:
     """BadRequest for a key that some stores, or their gateways, take for another one."""
+    if len(key.encode()) > LONGEST_KEY:
+        raise BadRequest(f"The key {key[:200]!r}… has more than {LONGEST_KEY} bytes, which no object of S3 has")
     problem = problem_of(key.removesuffix("/"))
     if problem is not None:
         raise BadRequest(f"The key {key[:200]!r} {problem}")
