@@ -103,6 +103,10 @@ _ABOUT = {
     "LastAdministratorException": ("nobody else could administer the server", "name another administrator first"),
     "RoleMembershipCycleException": ("a role would be a member of itself", "change the membership"),
     "RoleMembershipDepthExceededException": ("the chain of nested roles would be too long", "nest them less deeply"),
+    "TooManyRequestsException": (
+        "the caller sends faster than the limit, or has too many connections",
+        "wait for the seconds of `Retry-After`",
+    ),
     "PayloadTooLargeException": (
         "the body is too large",
         "send less; see [Limits](../explanation/limits.md)",

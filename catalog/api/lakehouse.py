@@ -20,14 +20,11 @@ from catalog.api.route import django_path
 from catalog.api.tokens import TokenEndpoint
 from catalog.services import lakehouse
 from lakewarden.authz.actions import WarehouseAction
-from lakewarden.context import RequestContext
-from lakewarden.errors import NoSuchWarehouse
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response
 from lakewarden.idempotency.outcomes import LIFETIME_ISO
 from lakewarden.paging import Page, next_token
-from tenants import access as tenants_access
 from tenants.models import User
 from tenants.services import users
 
@@ -53,7 +50,7 @@ class Facade(Endpoint):
 
     def perform(self, call: ApiRequest, method: Callable[..., HttpResponse], path: dict[str, str]) -> HttpResponse:
         rest = {name: part for name, part in path.items() if name not in {"project", "warehouse"}}
-        prefix = _warehouse_id(call.context, path)
+        prefix = str(lakehouse.warehouse_id(call.context, path.get("warehouse"), project=path.get("project")))
         if "pageToken" in call.query and "pageSize" not in call.query:
             call = replace(call, query={**call.query, "pageSize": PAGE_SIZE})
         return super().perform(call, method, {"prefix": prefix, **rest})
@@ -89,34 +86,6 @@ class AllNamespacesEndpoint(NamespacesEndpoint):
         granted = access.warehouse(request.context, prefix, WarehouseAction.LIST_NAMESPACES)
         paths, last = lakehouse.all_namespaces(granted, page)
         return json_response({"namespaces": paths, "next-page-token": next_token(last) if last is not None else None})
-
-
-def _warehouse_id(context: RequestContext, path: dict[str, str]) -> str:
-    """The warehouse of a URL. Raises NoSuchWarehouse if it is missing, hidden or ambiguous."""
-    if "warehouse" not in path:
-        return _only_warehouse_id(context)
-    project, separator, name = path["warehouse"].rpartition("/")
-    if "project" in path:
-        project, name = path["project"], path["warehouse"]
-    elif not separator:
-        project = tenants_access.project_id_of(context)
-    granted = tenants_access.warehouse_named(context, name, WarehouseAction.USE, project_id=project)
-    return str(granted.target.id)
-
-
-def _only_warehouse_id(context: RequestContext) -> str:
-    found = lakehouse.find_warehouse_id()
-    missing = NoSuchWarehouse(
-        "A default warehouse does not exist (LAKEWARDEN__LAKEHOUSE__WAREHOUSE names it; otherwise it "
-        "is the only one of the default project): name a warehouse, for example /lakehouse/w/<warehouse>/v1"
-    )
-    if found is None:
-        raise missing
-    try:
-        access.warehouse(context, str(found), WarehouseAction.USE)
-    except NoSuchWarehouse:
-        raise missing from None  # a hidden warehouse is answered like a missing one
-    return str(found)
 
 
 def _renamed(content: bytes) -> bytes:

@@ -4,7 +4,7 @@ Tables and views also have a pointer to their current metadata file; a generic t
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import models
@@ -211,6 +211,16 @@ HELD = """
     select n.lineage from tabular t join namespace n on n.id = t.namespace_id where t.id = %s::text::uuid for key share
 """
 """Keeps one from being deleted until the transaction ends; returns the namespaces above it."""
+MOVED: Final = """
+    select 1 from {places} p
+    left join namespace n on n.id = p.namespace_id and n.path_key = p.path_key and n.deleted_at is null
+    left join tabular t on t.namespace_id = p.namespace_id and t.name_key = p.name_key and t.deleted_at is null
+    where n.id is null or t.id is distinct from p.tabular_id
+"""
+"""For the queries of other apps: those of `places` whose namespace or table is not there any more, or another one.
+
+`tabular_id` is null for a name that was free.
+"""
 _FIND = f"""
     select {TABULAR.columns}, {NAMESPACE_COLUMNS} from namespace n
     join tabular t on t.namespace_id = n.id and t.deleted_at is null

@@ -1,4 +1,4 @@
-"""Queries that only the `/lakehouse/v1` facade needs: its warehouse, and namespaces of all levels."""
+"""What only the paths below `/lakehouse` need: the warehouse that they name, and namespaces of all levels."""
 
 from uuid import UUID
 
@@ -6,9 +6,12 @@ from catalog.models import Namespace
 from lakewarden import config
 from lakewarden.authz.actions import WarehouseAction
 from lakewarden.authz.interface import Granted
+from lakewarden.context import RequestContext
+from lakewarden.errors import NoSuchWarehouse
 from lakewarden.names import match_key
 from lakewarden.paging import Page
 from tenants import access
+from tenants.access import ensure_active
 from tenants.models import Warehouse
 from tenants.models.project import DEFAULT_PROJECT_ID
 
@@ -26,6 +29,34 @@ def find_warehouse_id() -> UUID | None:
     named = list(ids.filter(name_key=match_key(name)))
     found = named or ([] if configured else list(ids[:2]))
     return found[0] if len(found) == 1 else None
+
+
+def warehouse_id(context: RequestContext, name: str | None, *, project: str | None = None) -> UUID:
+    """The warehouse of a URL: `name` may be `<project>/<name>`, None is the default one.
+
+    Raises NoSuchWarehouse if it is missing, hidden or ambiguous.
+    """
+    if name is None:
+        return _only_warehouse_id(context)
+    if project is None:
+        before, separator, last = name.rpartition("/")
+        project, name = (before, last) if separator else (access.project_id_of(context), name)
+    return access.warehouse_named(context, name, WarehouseAction.USE, project_id=project).target.id
+
+
+def _only_warehouse_id(context: RequestContext) -> UUID:
+    found = find_warehouse_id()
+    missing = NoSuchWarehouse(
+        "A default warehouse does not exist (LAKEWARDEN__LAKEHOUSE__WAREHOUSE names it; otherwise it "
+        "is the only one of the default project): name a warehouse, for example /lakehouse/w/<warehouse>/v1"
+    )
+    if found is None:
+        raise missing
+    try:
+        ensure_active(access.warehouse(context, found, WarehouseAction.USE).target)
+    except NoSuchWarehouse:
+        raise missing from None  # a hidden warehouse is answered like a missing one
+    return found
 
 
 def all_namespaces(granted: Granted[Warehouse], page: Page) -> tuple[list[list[str]], str | None]:

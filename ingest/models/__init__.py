@@ -1,6 +1,7 @@
 """The durable log of change data: per warehouse, batches in the order of their commits, until they are in Iceberg."""
 
 from ingest.models.batch import IngestBatch
+from ingest.models.connection import IngestConnection
 from ingest.models.flush_request import IngestFlushRequest
 from ingest.models.log_head import IngestLogHead
 from ingest.models.pipeline import IngestPipeline
@@ -9,6 +10,7 @@ from ingest.models.source import IngestSource
 
 __all__ = [
     "IngestBatch",
+    "IngestConnection",
     "IngestFlushRequest",
     "IngestLogHead",
     "IngestPipeline",

@@ -13,7 +13,6 @@ class IngestRequest(models.Model):
     principal = models.TextField()
     key = models.TextField(help_text="What the caller named it by, or what was computed of its content.")
     checksum = models.BinaryField(help_text="Of the content, which is the same if it is repeated.")
-    position = models.BigIntegerField()
     received_at = models.DateTimeField()
 
     class Meta:

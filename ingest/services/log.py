@@ -12,19 +12,23 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-import psycopg
-
+from catalog.models.tabular import MOVED
 from ingest.log_statements import MARK_FLUSHED
-from lakewarden.hot.connections import connection, session
+from ingest.services.statements import Interrupted, run, run_once
+from ingest.services.targets import Place
+from lakewarden.hot.connections import connection
 from lakewarden.hot.sessions import Lookup, Row
-from lakewarden.postgres.bounded import SILENCE
+from tenants.models.warehouse import ACTIVE_IN_EPOCH, PLACES
 
 RECENT: Final = 64
 """Batches of a source whose checksums are kept, so that a repeated batch differs from other content with its number."""
 
 
 class Verdict(StrEnum):
-    """What became of a batch. Only `APPENDED` ones were stored by this call; `UNKNOWN`: its source is not open."""
+    """What became of a batch. Only `APPENDED` ones were stored by this call.
+
+    `UNKNOWN`: its source is not open, or what its sender may do was decided before something changed.
+    """
 
     APPENDED = "appended"
     DUPLICATE = "duplicate"
@@ -54,6 +58,29 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """The events of one request, which `key` names for its caller; the rest as in `Batch`."""
+
+    principal: str
+    source_id: str
+    key: str
+    events: int
+    content: bytes
+    tables: str
+    digest: bytes
+    size: int
+    encoding: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a group may be appended on: decisions of one `epoch` of the project about `places`."""
+
+    epoch: int
+    places: frozenset[Place]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """`expected` is the source's next number; `buffered_bytes` is what waits for the pipeline, this group included."""
 
@@ -61,6 +88,17 @@ class Outcome:
     position: int | None
     expected: int | None
     buffered_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """`last` is the last number that was received of a source; of a new one, the one that its client claims.
+
+    None: its first batch decides.
+    """
+
+    is_open: bool
+    last: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +118,28 @@ class Head:
 
 
 async def open_source(
-    warehouse_id: UUID, *, principal: str, source_id: str, shard_name: str, last_acked: int | None
-) -> int | None:
-    """The last number that was received of it; of a new one, the `last_acked` that its client claims.
-
-    None: the first batch decides. Raises psycopg.Error.
-    """
-    given: list[list[object]] = [[warehouse_id], [principal], [source_id], [shard_name], [last_acked]]
-    rows = await _run(_OPEN_SOURCE, given)
-    return rows[0][0] if rows else None
+    warehouse_id: UUID, *, principal: str, source_id: str, shard_name: str, last_acked: int | None, most: int
+) -> Opened:
+    """Begin or go on with a source. A new one is not opened in a warehouse that has `most`. Raises LogUnavailable."""
+    given: list[list[object]] = [[warehouse_id], [principal], [source_id], [shard_name], [last_acked], [most]]
+    rows = await run(_OPEN_SOURCE, given)
+    return Opened(is_open=True, last=rows[0][0]) if rows else Opened(is_open=False, last=None)
 
 
-async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int) -> list[Outcome]:
+async def begin(warehouse_id: UUID) -> None:
+    """Make the log of a warehouse that has none. Raises LogUnavailable."""
+    await run(_BEGIN, [[warehouse_id]])
+
+
+async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int, decided: Decided) -> list[Outcome]:
     """An outcome for each of the batches, which must be sorted by number within a source.
 
-    What does not fit into `capacity` bytes that wait for the pipeline is refused. Raises psycopg.Error if that may
-    have failed: then nothing is known, and a repetition is recognised.
+    Nothing is appended when a right in the project, a place or the warehouse has changed since the decisions. What
+    does not fit into `capacity` bytes that wait for the pipeline is refused. Raises LogUnavailable if that may have
+    failed: then nothing is known, and a repetition is recognised.
     """
     columns: list[list[object]] = [
-        [warehouse_id],
+        *_asked(warehouse_id, decided),
         [capacity],
         [each.principal for each in batches],
         [each.source_id for each in batches],
@@ -110,29 +151,63 @@ async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int)
         [each.tables for each in batches],
         [each.content for each in batches],
     ]
-    try:
-        rows, repeated = await _run(_APPEND, columns, may_repeat=False), False
-    except SILENCE:
-        raise
-    except psycopg.OperationalError:
-        # the session may have ended before or after the commit: if it was after, these are recognised as duplicates
-        rows, repeated = await _run(_APPEND, columns, may_repeat=False), True
-    found = {row[0]: row[1:] for row in rows}
-    # the warehouse, and its log with it, may have been deleted meanwhile
-    return [_outcome(found.get(number, _NOTHING), repeated=repeated) for number in range(1, len(batches) + 1)]
+    return await _appended(_APPEND, columns, len(batches))
+
+
+async def append_requests(
+    warehouse_id: UUID, requests: Sequence[Request], *, capacity: int, decided: Decided
+) -> list[Outcome]:
+    """Like `append`; a request whose key its caller has used is a DUPLICATE, or DIFFERENT with another digest."""
+    columns: list[list[object]] = [
+        *_asked(warehouse_id, decided),
+        [capacity],
+        [each.principal for each in requests],
+        [each.source_id for each in requests],
+        [each.key for each in requests],
+        [each.events for each in requests],
+        [each.size for each in requests],
+        [each.encoding for each in requests],
+        [each.digest for each in requests],
+        [each.tables for each in requests],
+        [each.content for each in requests],
+    ]
+    return await _appended(_APPEND_REQUESTS, columns, len(requests))
 
 
 async def head(warehouse_id: UUID) -> Head | None:
-    """None: nothing was ever sent to the warehouse. Raises psycopg.Error."""
-    rows = await _run(_HEAD, [[warehouse_id]])
+    """None: nothing was ever sent to the warehouse. Raises LogUnavailable."""
+    rows = await run(_HEAD, [[warehouse_id]])
     return Head(*rows[0]) if rows else None
 
 
 async def mark_flushed(warehouse_id: UUID, *, upto: int) -> bool:
-    """Note that everything up to a position is in snapshots; False: it was noted before. Raises psycopg.Error."""
+    """Note that everything up to a position is in snapshots; False: it was noted before. Raises LogUnavailable."""
     async with connection() as usable:
         cursor = await usable.execute(MARK_FLUSHED.encode(), {"warehouse_id": warehouse_id, "upto": upto})
         return await cursor.fetchone() is not None
+
+
+def _asked(warehouse_id: UUID, decided: Decided) -> list[list[object]]:
+    places = list(decided.places)
+    return [
+        [each.namespace_id for each in places],
+        [each.path_key for each in places],
+        [each.name_key for each in places],
+        [each.table_id for each in places],
+        [warehouse_id],
+        [decided.epoch],
+    ]
+
+
+async def _appended(statement: Lookup, columns: Sequence[Sequence[object]], count: int) -> list[Outcome]:
+    try:
+        rows, repeated = await run_once(statement, columns), False
+    except Interrupted:
+        # it may have ended after the commit: then these are recognised as duplicates
+        rows, repeated = await run_once(statement, columns), True
+    found = {row[0]: row[1:] for row in rows}
+    # without rows, something has changed since the decisions, or the warehouse has gone
+    return [_outcome(found.get(number, _NOTHING), repeated=repeated) for number in range(1, count + 1)]
 
 
 def _outcome(row: Row, *, repeated: bool) -> Outcome:
@@ -146,24 +221,10 @@ def _outcome(row: Row, *, repeated: bool) -> Outcome:
 _NOTHING: Final[Row] = (Verdict.UNKNOWN, None, None, 0)
 
 
-async def _run(statement: Lookup, columns: Sequence[Sequence[object]], *, may_repeat: bool = True) -> list[Row]:
-    """All rows; once more if the session had ended meanwhile, unless that could do something twice."""
-    try:
-        async with session() as usable:
-            return await usable.fetch(statement, columns)
-    except SILENCE:
-        raise
-    except psycopg.OperationalError:
-        if not may_repeat:
-            raise
-        async with session() as usable:
-            return await usable.fetch(statement, columns)
-
-
 _OPEN_SOURCE: Final = Lookup("""
     with given as (
-        select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[])
-            as g(warehouse_id, principal, source_id, shard_name, last_acked)
+        select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[])
+            as g(warehouse_id, principal, source_id, shard_name, last_acked, most)
     ),
     head as (
         insert into ingest_log_head (warehouse_id) select warehouse_id from given on conflict do nothing
@@ -171,7 +232,12 @@ _OPEN_SOURCE: Final = Lookup("""
     insert into ingest_source as s (warehouse_id, principal, source_id, shard_name, last_received_sequence,
                                     last_acked_sequence, recent_positions, recent_checksums, connected_at,
                                     last_activity_at)
-    select warehouse_id, principal, source_id, shard_name, last_acked, last_acked, '{}', '{}', now(), now() from given
+    select g.warehouse_id, g.principal, g.source_id, g.shard_name, g.last_acked, g.last_acked, '{}', '{}', now(), now()
+    from given g
+    where (select count(*) from (select 1 from ingest_source o where o.warehouse_id = g.warehouse_id
+                                 limit g.most) others) < g.most
+       or exists (select 1 from ingest_source o where o.warehouse_id = g.warehouse_id
+                  and o.principal = g.principal and o.source_id = g.source_id)
     on conflict (warehouse_id, principal, source_id) do update
     set shard_name = excluded.shard_name, connected_at = now(), last_activity_at = now(),
         last_received_sequence = coalesce(s.last_received_sequence, excluded.last_received_sequence),
@@ -180,8 +246,27 @@ _OPEN_SOURCE: Final = Lookup("""
     returning s.last_received_sequence
 """)
 
+_BEGIN: Final = Lookup(f"""
+    insert into ingest_log_head (warehouse_id)
+    select k.id from unnest(%s::uuid[]) as k(id) join ({PLACES}) w on w.id = k.id on conflict do nothing
+""")  # noqa: S608 text of our own
+
+_IF_UNCHANGED: Final = f"""
+    places as (
+        select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::uuid[])
+            as p(namespace_id, path_key, name_key, tabular_id)
+    ),
+    given_at as (select (%s::uuid[])[1] as warehouse_id, (%s::bigint[])[1] as epoch, (%s::bigint[])[1] as capacity),
+    asked as materialized (
+        select g.warehouse_id, g.capacity from given_at g
+        {ACTIVE_IN_EPOCH.format(warehouse="g.warehouse_id", epoch="g.epoch")}
+        where not exists ({MOVED.format(places="places")})
+    )
+"""  # noqa: S608 texts of our own
+"""Without a row of `asked`, the statements below change nothing and have no rows."""
+
 _APPEND: Final = Lookup(f"""
-    with asked as (select (%s::uuid[])[1] as warehouse_id, (%s::bigint[])[1] as capacity),
+    with {_IF_UNCHANGED},
     given as (
         select * from unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
                              %s::bigint[], %s::text[], %s::bytea[])
@@ -276,6 +361,68 @@ _APPEND: Final = Lookup(f"""
            m.buffered_bytes
     from judged j, moved m
 """)  # noqa: S608 a number of our own
+
+_APPEND_REQUESTS: Final = Lookup(f"""
+    with {_IF_UNCHANGED},
+    given as (
+        select g.*, sum(g.size) over (order by g.i) as needed,
+               row_number() over (partition by g.principal, g.key order by g.i) as nth
+        from unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bytea[],
+                    %s::text[], %s::bytea[])
+            with ordinality as g(principal, source_id, key, events, size, encoding, digest, tables, content, i)
+    ),
+    head as (
+        select buffered_bytes, capacity from ingest_log_head h join asked a using (warehouse_id) for update of h
+    ),
+    fitting as (
+        select g.i, g.principal, g.key, g.digest, head.buffered_bytes + g.needed <= head.capacity as fits, g.nth
+        from given g, head
+    ),
+    known as (
+        select r.principal, r.key, r.checksum from ingest_request r
+        where r.warehouse_id = (select warehouse_id from asked)
+          and (r.principal, r.key) in (select g.principal, g.key from given g)
+    ),
+    kept as (
+        insert into ingest_request (warehouse_id, principal, key, checksum, received_at)
+        select (select warehouse_id from asked), principal, key, digest, clock_timestamp()
+        from fitting where fits and nth = 1
+        on conflict do nothing returning principal, key
+    ),
+    new as (
+        select g.*, row_number() over (order by g.i) as nth_new
+        from given g join kept k on k.principal = g.principal and k.key = g.key and g.nth = 1
+    ),
+    moved as (
+        update ingest_log_head h
+        set last_position = h.last_position + n.batches, buffered_batches = h.buffered_batches + n.batches,
+            buffered_events = h.buffered_events + n.events, buffered_bytes = h.buffered_bytes + n.bytes,
+            total_batches = h.total_batches + n.batches, total_events = h.total_events + n.events,
+            total_bytes = h.total_bytes + n.bytes, checks = h.checks + c.checks,
+            duplicates = h.duplicates + c.fitting - n.batches,
+            newest_at = case when n.batches > 0 then clock_timestamp() else h.newest_at end
+        from (select count(*) as batches, coalesce(sum(events), 0) as events, coalesce(sum(size), 0) as bytes
+              from new) n,
+             (select count(*) as checks, count(*) filter (where fits) as fitting from fitting) c
+        where h.warehouse_id = (select warehouse_id from asked)
+        returning h.last_position - n.batches as before, h.buffered_bytes, h.newest_at
+    ),
+    added as (
+        insert into ingest_batch (warehouse_id, position, source_id, principal, sequence_number, received_at, events,
+                                  bytes, encoding, tables, content)
+        select (select warehouse_id from asked), m.before + n.nth_new, n.source_id, n.principal, null, m.newest_at,
+               n.events, n.size, n.encoding, n.tables::jsonb, n.content
+        from new n, moved m
+    )
+    select f.i,
+           case when n.i is not null then 'appended'
+                when k.checksum <> f.digest then 'different'
+                when k.checksum is not null or f.fits then 'duplicate'
+                else 'full' end,
+           m.before + n.nth_new, null::bigint, m.buffered_bytes
+    from fitting f cross join moved m left join new n on n.i = f.i
+    left join known k on k.principal = f.principal and k.key = f.key
+""")  # noqa: S608 names of our own
 
 _HEAD: Final = Lookup("""
     select h.last_position, h.flushed_position, h.buffered_batches, h.buffered_events, h.buffered_bytes, h.checks,

@@ -37,7 +37,7 @@ from lakewarden.http.request_threads import THREADS  # noqa: E402 after setup
 from lakewarden.http.whole_answers import WHOLE  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
-from lakewarden.urls import HOT_ROUTES  # noqa: E402 a broken route stops the start, not the first request
+from lakewarden.urls import HOT_ROUTES, gateway  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import call_statistics  # noqa: E402 after setup
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -100,8 +100,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
         return
-    if scope["type"] != "http":
-        await send({"type": "websocket.close", "code": 1000})
+    if scope["type"] == "websocket":
+        await _socket(_proxies.heard(scope), receive, send)
         return
     request = _Request.of(_proxies.heard(scope), receive)
     try:
@@ -118,6 +118,14 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await _unread.send(send, answer, body=request.body, caller=request.key, whole=scope.get(WHOLE))
 
 
+async def _socket(scope: Scope, receive: Receive, send: Send) -> None:
+    asked = gateway.asked(raw_path(scope))
+    if asked is not None and asked.what == "ws":
+        await gateway.open_socket(asked, scope, receive, send)
+    else:
+        await send({"type": "websocket.close", "code": 1000})
+
+
 async def _answer(request: _Request) -> Answer:
     """Health first, so that nothing else can block it; then small bodies for anybody, larger ones for known callers."""
     if request.path in health.PATHS:
@@ -128,6 +136,9 @@ async def _answer(request: _Request) -> Answer:
     body.ensure_allowed()
     if body.is_small:
         await body.read_small()
+    asked = gateway.asked(request.path)
+    if asked is not None:
+        return _preflight(request) or await _ingested(request, asked)
     asking = None
     if _unread.is_any:
         asking = await _identified(request)
@@ -146,6 +157,21 @@ async def _answer(request: _Request) -> Answer:
             await body.read(memory)
             content = body.content()
         return await THREADS.run(asking.key, _begin, request.scope, content, memory)
+    finally:
+        memory.release()
+
+
+async def _ingested(request: _Request, asked: gateway.Asked) -> Answer:
+    """The gateway's answer; its health is for anybody."""
+    asking = await _identified(request)
+    if asking.refusal is not None and asked.what != "health":
+        note_unauthenticated(request.scope, request.headers, asking.refusal)
+    body, memory = request.body, BodyMemory(_bodies, asking.key)
+    try:
+        if not body.is_complete and asking.refusal is None:
+            await body.read(memory)
+        content = body.content() if body.is_complete else b""
+        return await gateway.answer(asked, _hot_request(request, content), address=request.address)
     finally:
         memory.release()
 
@@ -188,19 +214,23 @@ async def _hot(request: _Request, content: bytes) -> Answer | None:
         return None
     if len(request.headers) != len(scope["headers"]):
         return None  # a header that comes twice means one thing only: what Django makes of it
-    asked = HotRequest(
-        method=scope["method"],
-        scheme=scope.get("scheme", "http"),
-        path=request.path,
-        query=scope["query_string"],
-        headers=request.headers,
-        body=content,
-    )
+    asked = _hot_request(request, content)
     for route in HOT_ROUTES:
         answer = await route(asked)
         if answer is not None:
             return answer
     return None
+
+
+def _hot_request(request: _Request, content: bytes) -> HotRequest:
+    return HotRequest(
+        method=request.scope["method"],
+        scheme=request.scope.get("scheme", "http"),
+        path=request.path,
+        query=request.scope["query_string"],
+        headers=request.headers,
+        body=content,
+    )
 
 
 def _preflight(request: _Request) -> Answer | None:

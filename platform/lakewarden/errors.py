@@ -27,6 +27,7 @@ LakewardenError
 │       └── StaleUpdate             the update was built on an older snapshot: a fresh attempt may succeed
 ├── PayloadTooLarge 413
 ├── Unprocessable 422
+├── TooManyRequests 429             the caller is to wait; carries Retry-After
 ├── HeadersTooLarge 431
 ├── CommitStateUnknown 500          the outcome could not be learned: never clean up after it
 ├── InternalError 500               a defect of Lakewarden
@@ -201,6 +202,15 @@ class PayloadTooLarge(LakewardenError):
 class Unprocessable(LakewardenError):
     status = 422
     wire_type = "UnprocessableEntityException"
+
+
+class TooManyRequests(LakewardenError):
+    status = 429
+    wire_type = "TooManyRequestsException"
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class HeadersTooLarge(LakewardenError):

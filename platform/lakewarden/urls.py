@@ -4,8 +4,9 @@ from django.urls import include, path
 
 from catalog.api.generic_tables.urls import MOUNTS
 from catalog.api.urls import HOT_ROUTES
+from ingest.api import gateway
 
-__all__ = ["HOT_ROUTES", "urlpatterns"]
+__all__ = ["HOT_ROUTES", "gateway", "urlpatterns"]
 
 handler400 = "lakewarden.http.errors.bad_request"
 handler404 = "lakewarden.http.errors.not_found"

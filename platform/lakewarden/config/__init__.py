@@ -11,6 +11,7 @@ from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerCo
 from lakewarden.config.environment import PREFIX, ConfigError, current, read
 from lakewarden.config.events import EventsConfig, KafkaSinkConfig, NatsSinkConfig, SinkConfig, WebhookSinkConfig
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
+from lakewarden.config.ingest import IngestConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
@@ -34,6 +35,7 @@ __all__ = [
     "EventsConfig",
     "GcsConfig",
     "IdempotencyConfig",
+    "IngestConfig",
     "IntrospectionConfig",
     "KafkaSinkConfig",
     "KubernetesConfig",

@@ -11,6 +11,7 @@ from lakewarden.config.console import ConsoleConfig
 from lakewarden.config.database import DatabaseConfig, WorkerConfig
 from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
+from lakewarden.config.ingest import IngestConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.secrets import SecretsConfig
@@ -49,6 +50,7 @@ class Config(Section):
     tags: TagsConfig = Field(default_factory=TagsConfig)
     deletion: DeletionConfig = Field(default_factory=DeletionConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
+    ingest: IngestConfig = Field(default_factory=IngestConfig)
     worker: WorkerConfig = Field(default_factory=WorkerConfig)
     usage: UsageConfig = Field(default_factory=UsageConfig)
     events: EventsConfig = Field(default_factory=EventsConfig)

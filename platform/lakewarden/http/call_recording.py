@@ -14,7 +14,7 @@ from lakewarden.audit.decision_buffer import DECISIONS, Group
 from lakewarden.audit.entries import MAX_TEXT, MAX_USER_AGENT
 from lakewarden.audit.refusals import ANONYMOUS, PENDING, Refusal
 from lakewarden.context import Refused, RequestContext
-from lakewarden.errors import Forbidden, NotAuthorized, NotFound
+from lakewarden.errors import Forbidden, LakewardenError, NotAuthorized, NotFound
 from lakewarden.http.errors import RenderedError
 from lakewarden.http.request import CONTEXT, clean_request_id
 from lakewarden.networks import network_of
@@ -97,6 +97,30 @@ def note_unauthenticated(scope: Mapping[str, Any], headers: Mapping[bytes, bytes
             user_agent=headers.get(b"user-agent", b"").decode("latin-1")[:MAX_USER_AGENT],
             asked=asked,
             source=network_of((scope.get("client") or ("", 0))[0]),
+        )
+    )
+
+
+def note_refused(context: RequestContext, route: str, error: LakewardenError, *, address: str) -> None:
+    """Count a call that was refused outside of Django, and note for the audit what it was refused."""
+    note_call(context, route, error.status)
+    refused = context.trail.refused
+    if refused is None or config.current().audit.decisions == "none":
+        return
+    PENDING.add(
+        Refusal(
+            outcome="denied",
+            actor=context.caller.id,
+            action=refused.action,
+            object_type=refused.object_type,
+            object_id=refused.object_id,
+            project_id=refused.project_id,
+            reason=refused.reason,
+            request_id=context.request_id,
+            user_agent=context.user_agent[:MAX_USER_AGENT],
+            asked=route,
+            assumed_role=context.caller.assumed_role or "",
+            source=address,
         )
     )
 

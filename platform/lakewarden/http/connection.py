@@ -15,6 +15,7 @@ from lakewarden import config
 from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
 from lakewarden.http.arrived_bodies import ARRIVED, arrived
 from lakewarden.http.refusal import CLOSE, last_words, refusal
+from lakewarden.http.sockets import is_socket
 from lakewarden.http.whole_answers import WHOLE, WholeAnswer
 from lakewarden.ids import new_id_text
 from lakewarden.networks import network_of
@@ -179,6 +180,9 @@ class BoundedConnection(HttpToolsProtocol):
             await send({"type": "http.response.body", "body": content})
 
         return answer
+
+    def _should_upgrade_to_ws(self) -> bool:
+        return is_socket(self.url)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Replaces uvicorn's warning: anybody can request an upgrade (h2c, websocket), which is simply ignored."""

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from lakewarden.errors import LakewardenError, NotAuthorized, Unavailable
+from lakewarden.errors import LakewardenError, NotAuthorized, TooManyRequests, Unavailable
 from lakewarden.hot.routes import Answer
 from lakewarden.http.errors import error_body
 from lakewarden.ids import new_id_text
@@ -29,7 +29,7 @@ def refusal(error: LakewardenError, identifier: str) -> Answer:
     ]
     if isinstance(error, NotAuthorized):
         headers.append((b"www-authenticate", b'Bearer realm="lakewarden"'))
-    if isinstance(error, Unavailable):
+    if isinstance(error, Unavailable | TooManyRequests):
         headers.append((b"retry-after", str(error.retry_after_s).encode()))
     return error.status, headers, content
 

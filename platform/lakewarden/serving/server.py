@@ -11,11 +11,12 @@ from typing import Final
 
 import uvicorn
 
-from lakewarden import board
+from lakewarden import board, config
 from lakewarden.config import ServerConfig
 from lakewarden.http import health
 from lakewarden.http.connection import BoundedConnection
 from lakewarden.http.running_queries import RUNNING
+from lakewarden.http.sockets import BoundedSocket
 from lakewarden.serving.acceptor import Acceptor
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,9 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 application,  # type: ignore[arg-type]  # uvicorn's types of ASGI are its own
                 http=BoundedConnection,
-                ws="none",
+                ws=BoundedSocket,
+                ws_max_size=config.current().ingest.max_message_bytes,
+                ws_per_message_deflate=False,  # a few bytes could become as many as memory has
                 log_config=None,
                 access_log=False,
                 server_header=False,

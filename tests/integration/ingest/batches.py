@@ -1,14 +1,15 @@
 """Batches for the log, made without the gateway."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 from zlib import crc32
 
 from django.db import connection
 
-from ingest.services.log import Batch
+from ingest.services import log
+from ingest.services.log import Batch, Decided, Outcome
 from lakewarden.hot import connections
 
 T = TypeVar("T")
@@ -32,6 +33,31 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 def batch(number: int, *, source: str = "s", principal: str = "oidc~a", content: bytes | None = None) -> Batch:
     content = content or b'[{"sequence":%d}]' % number
     return Batch(principal, source, number, 1, content, TABLES, crc32(content), len(content))
+
+
+async def unchanged(warehouse_id: UUID) -> Decided:
+    """Decisions of this moment, about no table."""
+    async with connections.connection() as usable:
+        cursor = await usable.execute(
+            "select p.authz_epoch from project p join warehouse w on w.project_id = p.id where w.id = %s",
+            [warehouse_id],
+        )
+        row = await cursor.fetchone()
+    return Decided(row[0] if row else 0, frozenset())
+
+
+async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int) -> list[Outcome]:
+    return await log.append(warehouse_id, batches, capacity=capacity, decided=await unchanged(warehouse_id))
+
+
+async def open_source(
+    warehouse_id: UUID, *, source_id: str, principal: str = "oidc~a", shard_name: str = "", last_acked: int | None = 0
+) -> int | None:
+    found = await log.open_source(
+        warehouse_id, principal=principal, source_id=source_id, shard_name=shard_name, last_acked=last_acked, most=100
+    )
+    assert found.is_open
+    return found.last
 
 
 def logged(warehouse_id: UUID) -> list[tuple[int, str, int | None, bytes]]:

@@ -10,24 +10,23 @@ import pytest
 
 from ingest.models import IngestLogHead, IngestSource
 from ingest.services import log
-from ingest.services.log import Outcome, Verdict
+from ingest.services.log import Decided, Outcome, Request, Verdict
+from ingest.services.targets import Place
 from lakewarden.hot.connections import connection
 from lakewarden.hot.sessions import Session
 from tenants.models import Warehouse
-from tests.integration.ingest.batches import ROOMY, batch, logged, run
+from tests.integration.ingest.batches import ROOMY, TABLES, append, batch, logged, open_source, run, unchanged
 
 
 async def opened(warehouse_id: UUID, *sources: str, last_acked: int | None = 0) -> None:
     for source in sources or ("s",):
-        await log.open_source(
-            warehouse_id, principal="oidc~a", source_id=source, shard_name="shard", last_acked=last_acked
-        )
+        await open_source(warehouse_id, principal="oidc~a", source_id=source, shard_name="shard", last_acked=last_acked)
 
 
 def appended(warehouse_id: UUID, *groups: list[log.Batch], **opening: Any) -> list[list[Outcome]]:
     async def append_all() -> list[list[Outcome]]:
         await opened(warehouse_id, *sorted({each.source_id for group in groups for each in group}), **opening)
-        return [await log.append(warehouse_id, group, capacity=ROOMY) for group in groups]
+        return [await append(warehouse_id, group, capacity=ROOMY) for group in groups]
 
     return run(append_all())
 
@@ -78,38 +77,36 @@ def test_a_new_source_begins_where_its_client_says_or_anywhere(warehouse: Wareho
 def test_a_client_cannot_set_a_known_source_ahead_or_back(warehouse: Warehouse) -> None:
     appended(warehouse.id, [batch(1)])
     for claim in (99, 0, None):
-        assert (
-            run(log.open_source(warehouse.id, principal="oidc~a", source_id="s", shard_name="", last_acked=claim)) == 1
-        )
+        assert run(open_source(warehouse.id, principal="oidc~a", source_id="s", shard_name="", last_acked=claim)) == 1
 
 
 def test_the_same_id_of_another_caller_is_another_source(warehouse: Warehouse) -> None:
     async def both() -> list[Outcome]:
         await opened(warehouse.id)
-        await log.open_source(warehouse.id, principal="oidc~b", source_id="s", shard_name="", last_acked=None)
+        await open_source(warehouse.id, principal="oidc~b", source_id="s", shard_name="", last_acked=None)
         group = [batch(1), batch(7, principal="oidc~b")]
-        return await log.append(warehouse.id, group, capacity=ROOMY)
+        return await append(warehouse.id, group, capacity=ROOMY)
 
     assert verdicts(run(both())) == ["appended", "appended"]
 
 
 def test_a_source_that_is_not_open_is_unknown(warehouse: Warehouse) -> None:
-    async def append(warehouse_id: UUID) -> list[Outcome]:
-        return await log.append(warehouse_id, [batch(1, source="never")], capacity=ROOMY)
+    async def send(warehouse_id: UUID) -> list[Outcome]:
+        return await append(warehouse_id, [batch(1, source="never")], capacity=ROOMY)
 
     run(opened(warehouse.id))
-    assert verdicts(run(append(warehouse.id))) == ["unknown"]
-    assert verdicts(run(append(uuid4()))) == ["unknown"]
+    assert verdicts(run(send(warehouse.id))) == ["unknown"]
+    assert verdicts(run(send(uuid4()))) == ["unknown"]
 
 
 def test_what_does_not_fit_is_refused_until_the_pipeline_has_flushed(warehouse: Warehouse) -> None:
     async def fill() -> list[list[str]]:
         await opened(warehouse.id, "s", "t")
         room = batch(1).size * 2
-        first = await log.append(warehouse.id, [batch(1), batch(2), batch(3), batch(1, source="t")], capacity=room)
-        full = await log.append(warehouse.id, [batch(3), batch(1)], capacity=room)
+        first = await append(warehouse.id, [batch(1), batch(2), batch(3), batch(1, source="t")], capacity=room)
+        full = await append(warehouse.id, [batch(3), batch(1)], capacity=room)
         assert await log.mark_flushed(warehouse.id, upto=1)
-        roomy = await log.append(warehouse.id, [batch(3), batch(1), batch(2)], capacity=room)
+        roomy = await append(warehouse.id, [batch(3), batch(1), batch(2)], capacity=room)
         return [verdicts(each) for each in (first, full, roomy)]
 
     assert run(fill()) == [
@@ -122,7 +119,7 @@ def test_what_does_not_fit_is_refused_until_the_pipeline_has_flushed(warehouse: 
 def test_what_was_flushed_is_marked_once_and_never_ahead(warehouse: Warehouse) -> None:
     async def mark() -> list[bool]:
         await opened(warehouse.id)
-        await log.append(warehouse.id, [batch(1), batch(2), batch(3)], capacity=ROOMY)
+        await append(warehouse.id, [batch(1), batch(2), batch(3)], capacity=ROOMY)
         return [await log.mark_flushed(warehouse.id, upto=upto) for upto in (2, 2, 1, 4, 3)]
 
     assert run(mark()) == [True, False, False, False, True]
@@ -163,7 +160,7 @@ def test_replicas_that_race_keep_positions_dense_and_each_batch_once(warehouse: 
             for source in draw.sample(sources, draw.randint(1, 3)):
                 upto = min(at[source] + draw.randint(0, 4), last + 1)
                 group += [batch(number, source=source) for number in range(at[source], upto)]
-            outcomes = await log.append(warehouse.id, group, capacity=ROOMY) if group else []
+            outcomes = await append(warehouse.id, group, capacity=ROOMY) if group else []
             for outcome, sent in zip(outcomes, group, strict=True):
                 assert outcome.verdict in {Verdict.APPENDED, Verdict.DUPLICATE}
                 at[sent.source_id] = max(at[sent.source_id], sent.sequence_number + 1)
@@ -214,7 +211,7 @@ def test_a_session_that_ends_after_the_commit_leaves_no_doubt(
 
     run(opened(warehouse.id))
     monkeypatch.setattr(Session, "fetch", lossy)
-    ((outcome,),) = [run(log.append(warehouse.id, [batch(1)], capacity=ROOMY))]
+    ((outcome,),) = [run(append(warehouse.id, [batch(1)], capacity=ROOMY))]
     assert (outcome.verdict, outcome.position, sent) == (Verdict.APPENDED, 1, 2)
     assert len(logged(warehouse.id)) == 1
 
@@ -224,3 +221,60 @@ def test_the_log_goes_with_its_warehouse(warehouse: Warehouse) -> None:
     warehouse.delete()
     assert not IngestLogHead.objects.exists()
     assert not IngestSource.objects.exists()
+
+
+def test_nothing_is_appended_on_decisions_that_are_not_true_any_more(warehouse: Warehouse) -> None:
+    """A right that was revoked, a table that was made or dropped, a warehouse that was deactivated."""
+
+    async def stale() -> list[str]:
+        await opened(warehouse.id)
+        now = await unchanged(warehouse.id)
+        gone = Place(uuid4(), "gone", "t", None)
+        found = [
+            await log.append(warehouse.id, [batch(1)], capacity=ROOMY, decided=decided)
+            for decided in (Decided(now.epoch - 1, frozenset()), Decided(now.epoch, frozenset({gone})), now)
+        ]
+        return [outcomes[0].verdict for outcomes in found]
+
+    assert run(stale()) == ["unknown", "unknown", "appended"]
+    warehouse.status = Warehouse.Status.INACTIVE
+    warehouse.save()
+    assert verdicts(run(append(warehouse.id, [batch(2)], capacity=ROOMY))) == ["unknown"]
+    assert [row[2] for row in logged(warehouse.id)] == [1]
+
+
+def test_a_source_too_many_is_not_opened(warehouse: Warehouse) -> None:
+    async def open_some() -> list[bool]:
+        return [
+            (
+                await log.open_source(
+                    warehouse.id, principal="oidc~a", source_id=source, shard_name="", last_acked=None, most=2
+                )
+            ).is_open
+            for source in ("a", "b", "c", "a")
+        ]
+
+    assert run(open_some()) == [True, True, False, True]
+
+
+def test_a_repeated_request_is_recognised_by_its_key(warehouse: Warehouse) -> None:
+    def request(key: str, content: bytes = b"[1]", principal: str = "oidc~a") -> Request:
+        return Request(principal, "http-cdc-1", key, 1, content, TABLES, content, len(content))
+
+    async def send() -> list[list[Outcome]]:
+        await log.begin(warehouse.id)
+        groups = [
+            [request("k"), request("k"), request("other")],
+            [request("k"), request("k", b"[2]"), request("k", principal="oidc~b")],
+            [request("more"), request("full", b"[1,2,3]")],
+        ]
+        decided = await unchanged(warehouse.id)
+        return [await log.append_requests(warehouse.id, group, capacity=16, decided=decided) for group in groups]
+
+    assert [verdicts(each) for each in run(send())] == [
+        ["appended", "duplicate", "appended"],
+        ["duplicate", "different", "appended"],
+        ["appended", "full"],
+    ]
+    assert [row[0] for row in logged(warehouse.id)] == [1, 2, 3, 4]
+    assert IngestLogHead.objects.get().duplicates == 3

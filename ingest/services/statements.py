@@ -1,0 +1,38 @@
+"""Runs the gateway's statements on the event loop."""
+
+from collections.abc import Sequence
+
+import psycopg
+
+from lakewarden.hot.connections import session
+from lakewarden.hot.sessions import Lookup, Row
+from lakewarden.postgres.bounded import SILENCE
+
+
+class LogUnavailable(Exception):
+    """The database could not be asked, or has not answered: what was to be changed may have been changed."""
+
+
+class Interrupted(LogUnavailable):
+    """The session had ended; another one may work."""
+
+
+async def run(statement: Lookup, columns: Sequence[Sequence[object]]) -> list[Row]:
+    """All rows; a second session is tried. Raises LogUnavailable."""
+    try:
+        return await run_once(statement, columns)
+    except Interrupted:
+        return await run_once(statement, columns)
+
+
+async def run_once(statement: Lookup, columns: Sequence[Sequence[object]]) -> list[Row]:
+    """As `run`, for what is not simply repeated."""
+    try:
+        async with session() as usable:
+            return await usable.fetch(statement, columns)
+    except SILENCE as error:
+        raise LogUnavailable(str(error)) from error
+    except (psycopg.OperationalError, OSError) as error:
+        raise Interrupted(str(error).strip()) from error
+    except psycopg.Error as error:
+        raise LogUnavailable(str(error).strip()) from error
