@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from console.guard import guarded
-from console.pages import browse, signing_in, start, tables, views, warehouses
+from console.pages import browse, manage, signing_in, start, tables, views, warehouses
 
 app_name = "console"
 
@@ -28,6 +28,7 @@ def _file(request: HttpRequest, **_: str) -> HttpResponseBase:
 
 
 _TABULAR: Final = "console/warehouses/<uuid:warehouse_id>"
+_MANAGED: Final = f"{_TABULAR}/<slug:kind>/<uuid:tabular_id>"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:home"), name="root"),
@@ -43,6 +44,11 @@ urlpatterns = [
     path("console/namespaces/<uuid:namespace_id>", browse.namespace, name="namespace"),
     path(f"{_TABULAR}/tables/<uuid:table_id>", tables.table, name="table"),
     path(f"{_TABULAR}/tables/<uuid:table_id>/metadata.json", tables.download, name="table-file"),
+    path(f"{_MANAGED}/manage", manage.manage, name="manage"),
+    path(f"{_MANAGED}/protection", manage.protect, name="protect"),
+    path(f"{_MANAGED}/drop", manage.drop, name="drop"),
+    path(f"{_TABULAR}/dropped", manage.deleted, name="deleted"),
+    path(f"{_TABULAR}/undrop", manage.bring_back, name="undrop"),
     path(f"{_TABULAR}/views/<uuid:view_id>", views.view, name="view"),
     path(f"{_TABULAR}/generic-tables/<uuid:table_id>", views.generic_table, name="generic-table"),
 ]

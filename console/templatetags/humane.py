@@ -27,3 +27,12 @@ def age(at: datetime) -> str:
     if at > now:
         return f"in {timesince(now, at, depth=1)}"
     return f"{timesince(at, now, depth=1)} ago"
+
+
+@register.filter
+def duration(seconds: int) -> str:
+    """A time span in its two largest units: `7 days`, `1 hour, 30 minutes`."""
+    start = datetime(2000, 1, 1)  # noqa: DTZ001 only the difference counts
+    if seconds < _NOW.seconds:
+        return f"{seconds} seconds"
+    return timesince(start, start + timedelta(seconds=seconds), depth=2).replace("\xa0", " ")
