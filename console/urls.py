@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from console.guard import guarded
-from console.pages import browse, manage, signing_in, start, tables, views, warehouses
+from console.pages import audit, browse, manage, rights, signing_in, start, tables, views, warehouses
 
 app_name = "console"
 
@@ -44,6 +44,9 @@ urlpatterns = [
     path("console/namespaces/<uuid:namespace_id>", browse.namespace, name="namespace"),
     path(f"{_TABULAR}/tables/<uuid:table_id>", tables.table, name="table"),
     path(f"{_TABULAR}/tables/<uuid:table_id>/metadata.json", tables.download, name="table-file"),
+    path("console/audit", audit.audit, name="audit"),
+    path(f"{_TABULAR}/rights/<slug:kind>/<uuid:object_id>", rights.rights, name="rights"),
+    path(f"{_TABULAR}/rights/<slug:kind>/<uuid:object_id>/change", rights.change, name="change-rights"),
     path(f"{_MANAGED}/manage", manage.manage, name="manage"),
     path(f"{_MANAGED}/protection", manage.protect, name="protect"),
     path(f"{_MANAGED}/drop", manage.drop, name="drop"),

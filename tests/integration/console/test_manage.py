@@ -1,9 +1,7 @@
 """Protect, drop and bring back in the browser: with the form's token, and with the rights that the APIs ask for."""
 
-import re
 from html import unescape
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
@@ -12,8 +10,8 @@ from lakewarden.audit.models import AuditEntry
 from tenants.models import Warehouse
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake
-from tests.integration.console.visitor import Visitor
-from tests.servers.asgi_client import Answer, AsgiClient
+from tests.integration.console.visitor import Visitor, send
+from tests.servers.asgi_client import AsgiClient
 
 
 @pytest.fixture
@@ -27,24 +25,6 @@ def orders(admin: AsgiClient, warehouse: Warehouse) -> dict[str, Any]:
 
 def address(warehouse: Warehouse, orders: dict[str, Any], action: str) -> str:
     return f"/console/warehouses/{warehouse.id}/table/{orders['table-uuid']}/{action}"
-
-
-def send(browser: AsgiClient, page: str, form: str, **fields: str) -> Answer:
-    """Load `page` and send its form `form` with the token of the page."""
-    loaded = browser.get(page)
-    assert loaded.status == 200, loaded.body
-    token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', loaded.body.decode())[0]
-    given = loaded.headers["set-cookie"].partition(";")[0]
-    body = urlencode({"csrfmiddlewaretoken": token, **fields}).encode()
-    return browser.call(
-        "POST",
-        form,
-        body=body,
-        headers={
-            "cookie": f"{browser.headers['cookie']}; {given}",
-            "content-type": "application/x-www-form-urlencoded",
-        },
-    )
 
 
 def test_protect_then_lift_then_drop_then_bring_back(
