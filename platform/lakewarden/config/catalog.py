@@ -89,6 +89,13 @@ class StorageConfig(Section):
     retry_within_s: float = Field(
         20, ge=0.1, le=600, description="Seconds after the first try within which a request is sent again."
     )
+    look_timeout_s: float = Field(
+        20,
+        ge=0.1,
+        le=600,
+        description="Seconds within which it must be known whether a location contains files, however many pages an "
+        "object store needs to say so. Then the answer is 503, and nothing is created there.",
+    )
     failures_before_pause: int = Field(
         5,
         ge=1,

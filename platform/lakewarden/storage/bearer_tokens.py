@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.timed_connections import timed_pools
 
 _MOST_BYTES = 64 * 1024
 _CODE = re.compile(r"[\w.-]{1,64}")
@@ -52,7 +53,7 @@ class TokenService:
     def __init__(self, name: str, *, timeout_s: float) -> None:
         self._name = name
         self._timeout_s = timeout_s
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=4, retries=urllib3.Retry(1, read=0, status=0))
+        self._pool = timed_pools(num_pools=4, maxsize=4, retries=urllib3.Retry(1, read=0, status=0))
 
     def ask(
         self,

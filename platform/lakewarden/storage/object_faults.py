@@ -10,11 +10,8 @@ from typing import Final
 
 from lakewarden.storage.interface import AccessDenied, FileMissing, FileTaken, StorageError, StorageUnavailable
 
-_STATUS = re.compile(r"status code: (\d{3})")
-_CODE = re.compile(r"<Code>([\w.]{1,80})</Code>")
+CODE: Final = re.compile(r"<Code>([\w.]{1,80})</Code>")
 _REGION = re.compile(r"expecting (?:'|&#39;|&apos;)([\w-]{1,40})")
-_REDIRECT: Final = "redirect without LOCATION"  # the words of obstore, which omits the status
-_KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Decode|Request)\b")
 
 _DENIED: Final = frozenset(
     {"AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure", "forbidden"}  # of S3, Azure, Google
@@ -42,20 +39,6 @@ class Fault:
         """Whether the store knows who asks: it also answers 403 when keys or clocks are wrong."""
         return self.status == 403 and (self.code is None or self.code in _DENIED)  # noqa: PLR2004
 
-    @classmethod
-    def of(cls, error: BaseException) -> "Fault":
-        """From an error of obstore, whose text holds the answer of the store."""
-        text = str(error)
-        status, kind, code = _STATUS.search(text), _KIND.search(text), _CODE.search(text)
-        if _REDIRECT in text:
-            return cls(301)
-        return cls(
-            int(status[1]) if status else None,
-            code[1] if code else None,
-            region_in(text),
-            is_timeout=bool(kind and kind[1] == "Timeout"),
-        )
-
 
 def region_in(text: str) -> str | None:
     """The region that a store asks for."""
@@ -77,13 +60,13 @@ Advice = Callable[[Fault], str | None]
 
 def translated(error: BaseException, *, doing: str, location: str, advice: Advice) -> StorageError:
     """The error to raise instead; `doing` says what was tried, as "reading"."""
-    fault = error.fault if isinstance(error, StoreFailed) else Fault.of(error)
+    fault = error.fault if isinstance(error, StoreFailed) else Fault()
     if advised := advice(fault):
         message = f"The storage refused {doing} {location}: {advised}"
         if fault.is_passing:
             return StorageUnavailable(message)
         return AccessDenied(message) if fault.is_denied else StorageError(message)
-    if fault.status == 404 or isinstance(error, FileNotFoundError):  # noqa: PLR2004
+    if fault.status == 404:  # noqa: PLR2004
         return FileMissing(f"No file at {location}")
     if fault.is_passing:
         return StorageUnavailable(f"{doing.capitalize()} {location} failed: {_passing(fault)}")
@@ -97,7 +80,7 @@ def _passing(fault: Fault) -> str:
     if fault.is_timeout:
         return "the storage did not answer in time"
     if fault.status is None:
-        return "the storage cannot be reached; check the endpoint and the network"
+        return "the storage cannot be reached, or does not answer as such a store; check the endpoint and the network"
     return f"the storage answered {_answer(fault)}; try again later"
 
 

@@ -1,9 +1,15 @@
 """What lists and removes the objects of a store, page by page; each cloud has its own."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
+
+from lakewarden.storage.object_faults import Fault, StoreFailed
+
+_MOST_EMPTY_PAGES: Final = 1000
+"""In a row: stores may answer with some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,22 @@ class Entry:
         return self.size == 0 and self.key.endswith("/")
 
 
+class Pages:
+    """Bounds a list: a store could go on for ever to say that there is more."""
+
+    def __init__(self, within_s: float | None) -> None:
+        self._until = None if within_s is None else time.monotonic() + within_s
+        self._empty = 0
+
+    def turn(self, *, is_empty: bool) -> None:
+        """Called for each page that is not the last one. Raises StoreFailed when there have been too many."""
+        self._empty = self._empty + 1 if is_empty else 0
+        if self._empty > _MOST_EMPTY_PAGES:
+            raise StoreFailed(Fault(200, "EndlessList"))
+        if self._until is not None and time.monotonic() > self._until:
+            raise StoreFailed(Fault(is_timeout=True))
+
+
 @dataclass(frozen=True, slots=True)
 class NotRemoved:
     key: str
@@ -32,10 +54,13 @@ class NotRemoved:
 
 
 class Listing(Protocol):
-    """Each method may raise StoreFailed, or what obstore raises."""
+    """Each method may raise StoreFailed."""
 
-    def below(self, prefix: str) -> Iterator[Entry]:
-        """The objects whose keys start with `prefix`, in the order of their keys' bytes; it streams."""
+    def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
+        """The objects whose keys start with `prefix`, in the order of their keys' bytes; it streams.
+
+        Raises StoreFailed when the list has not ended after `within_s` (None: it may take long).
+        """
         ...
 
     def everything(self, prefix: str) -> Iterator[Entry]:

@@ -1,49 +1,43 @@
-"""A storage over any object store that obstore reaches: files are whole objects, and there are no folders.
+"""A storage over an object store: files are whole objects, and there are no folders.
 
-obstore reads and writes. Lists and removals go through a `Listing`: obstore cannot name every key that others may have
-written, such as one with an empty folder in it, or with a slash at its end.
+Single objects are reached by plain requests, and those below a place through the `Listing` of each cloud.
 """
 
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
-
-import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from typing import Final
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage import object_removal
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.interface import FileTaken, OutOfReach, StorageError, StorageUnavailable
-from lakewarden.storage.object_faults import Advice, Fault, StoreFailed, translated
+from lakewarden.storage.object_faults import Advice, StoreFailed, translated
 from lakewarden.storage.object_listing import Listing
+from lakewarden.storage.object_requests import AnswerTooLarge, ObjectRequests, paused
 from lakewarden.storage.places import is_at_or_in, is_in
 from lakewarden.storage.removal import Found, Removed
 
-if TYPE_CHECKING:
-    from obstore.store import ObjectStore
-
-_CONFLICT = "ConditionalRequestConflict"
+_CONFLICT: Final = "ConditionalRequestConflict"
 """Two writers of one key at once: S3 asks both to try again."""
-
-_ERRORS = (StoreFailed, BaseError, OSError, ValueError)
-"""Of obstore: a missing file is Python's own FileNotFoundError, and a path that it cannot name a ValueError."""
+_TAKEN: Final = "BlobAlreadyExists"
+"""What Azure says where others say that the condition is not met."""
+_GONE: Final = 404
+_ERRORS: Final = (StoreFailed, OSError, ValueError, LookupError, TypeError)
+"""Not only of stores that fail: others are those of answers that lack something."""
 
 
 class ObjectStorage:
     """What lies below `base`, a location in the normal form of the profile.
 
-    `store` tries again by itself; `once` is the same without that, for writes, whose second try must know what the
-    first one may have done. `prepare` runs before each call, and raises StorageError when there are no credentials.
+    `requests` go to single objects. `prepare` runs before each call, and raises StorageError when there are no
+    credentials.
     """
 
     def __init__(
         self,
-        store: "ObjectStore",
-        once: "ObjectStore",
+        requests: ObjectRequests,
         listing: Listing,
         *,
         base: str,
@@ -52,7 +46,7 @@ class ObjectStorage:
         settings: StorageConfig,
         prepare: Callable[[], object] = lambda: None,
     ) -> None:
-        self._store, self._once, self._listing = store, once, listing
+        self._requests, self._listing = requests, listing
         self._base, self._normal, self._advice, self._prepare = base, normal, advice, prepare
         self._settings = settings
 
@@ -68,7 +62,7 @@ class ObjectStorage:
                 raise
             except StorageUnavailable:
                 unknown = True
-                if left and self._pause(self._settings.retries - left, started):
+                if left and paused(self._settings, tried=self._settings.retries - left, started=started):
                     continue
                 if self._has_time(started) and self._holds(location, content):
                     return None
@@ -78,19 +72,20 @@ class ObjectStorage:
     def read(self, location: str, *, limit: int) -> bytes:
         key = self._key(location)
         with self._translating("reading", location):
-            answer = obstore.get(self._store, key)
-            if answer.meta["size"] <= limit:
-                return bytes(answer.bytes())
+            try:
+                return self._get(key, limit)
+            except AnswerTooLarge:
+                pass
         raise StorageError(f"The file {location} is larger than {limit} bytes")
 
     def delete(self, location: str) -> None:
         key = self._key(location)
         with self._translating("deleting", location):
             try:
-                obstore.delete(self._store, key)
-            except FileNotFoundError as error:
+                self._delete(key)
+            except StoreFailed as error:
                 # some stores say so of an object, and all of them of a bucket
-                if self._advice(Fault.of(error)):
+                if error.fault.status != _GONE or self._advice(error.fault):
                     raise
 
     def is_known_missing(self, location: str) -> bool:  # noqa: ARG002 only a request would tell
@@ -99,7 +94,8 @@ class ObjectStorage:
     def is_empty(self, location: str, *, since: datetime | None = None) -> bool:
         prefix = f"{self._key(location)}/".removeprefix("/")
         with self._translating("listing", location):
-            files = (each for each in self._listing.below(prefix) if not each.is_folder)
+            listed = self._listing.below(prefix, within_s=self._settings.look_timeout_s)
+            files = (each for each in listed if not each.is_folder)
             return not any(since is None or each.changed_at < since for each in files)
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
@@ -128,7 +124,7 @@ class ObjectStorage:
     def ensure_there(self) -> None:
         """As in the interface; a bucket that answers is the right one, and may be empty."""
         with self._translating("listing", self._base):
-            next(iter(self._listing.below(_prefix(self._base))), None)
+            next(iter(self._listing.below(_prefix(self._base), within_s=self._settings.look_timeout_s)), None)
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
         self._place(request.location)
@@ -146,25 +142,29 @@ class ObjectStorage:
     def _put(self, key: str, content: bytes, location: str) -> None:
         with self._translating("writing", location):
             try:
-                obstore.put(self._once, key, content, mode="create", use_multipart=False)
-            except AlreadyExistsError as error:
-                if Fault.of(error).code == _CONFLICT:
+                self._send_new(key, content)
+            except StoreFailed as error:
+                if error.fault.code == _CONFLICT:
                     raise StorageUnavailable(f"Another writer is busy with {location}: try again") from None
-                raise FileTaken(f"A file already exists at {location}") from None
+                if error.fault.code == _TAKEN:
+                    raise FileTaken(f"A file already exists at {location}") from None
+                raise
+
+    def _send_new(self, key: str, content: bytes) -> None:
+        """One try: the next one must know what this one may have done."""
+        raise NotImplementedError
+
+    def _get(self, key: str, most: int) -> bytes:
+        return self._requests.send("GET", key, most=most).data
+
+    def _delete(self, key: str) -> None:
+        self._requests.send("DELETE", key)
 
     def _holds(self, location: str, content: bytes) -> bool:
         try:
             return self.read(location, limit=len(content)) == content
         except StorageError:
             return False
-
-    def _pause(self, tried: int, started: float) -> bool:
-        """Wait, longer each time, and never as long as others who were refused at the same moment."""
-        if not self._has_time(started):
-            return False
-        longest = min(self._settings.retry_pause_s * 2**tried, self._settings.request_timeout_s)
-        time.sleep(random.uniform(0, longest))  # noqa: S311 not a secret
-        return True
 
     def _has_time(self, started: float) -> bool:
         return time.monotonic() - started < self._settings.retry_within_s

@@ -26,7 +26,7 @@ QUEUE = PURGE
 AT_ONCE = "deletions-at-once"
 HEARTBEAT_S = 5.0
 BATCH = 1000
-MOST_SURVEYS, MOST_IDLE = 20, 2
+MOST_SURVEYS, MOST_IDLE, MOST_IDLE_BATCHES = 20, 2, 20
 
 
 class Rule(Protocol):
@@ -156,11 +156,14 @@ class _Purge:
 
     def _survey(self) -> bool:
         """List and remove once; returns whether anything was removed."""
-        progress, found = False, self.store.survey(self.location, within=self.within)
+        progress, idle, found = False, 0, self.store.survey(self.location, within=self.within)
         # a page for each of the requests that may run at a time
         while batch := list(islice(found, BATCH * self.at_once)):
             self.ledger.announce(batch)
-            progress = self._remove(batch) or progress
+            idle = 0 if self._remove(batch) else idle + 1
+            if idle > MOST_IDLE_BATCHES:
+                raise StorageError(f"The storage lists files at {self.location} which it does not have, and no end")
+            progress = progress or not idle
             if time.monotonic() - self._reported_at > HEARTBEAT_S:
                 self.run.heartbeat()
                 self._reported_at = time.monotonic()

@@ -38,14 +38,14 @@ def test_a_session_is_renewed_before_it_ends(minio: MinioServer, monkeypatch: py
     assert isinstance(profile, S3Profile)
     assert isinstance(credential, AccessKey)
     keys = server_keys(profile, credential, StorageConfig())
-    first = keys.for_obstore()["access_key_id"]
+    first = keys.for_signing().access_key_id
     keys.ensure_there()
-    assert keys.for_obstore()["access_key_id"] == first
+    assert keys.for_signing().access_key_id == first
     later = datetime.now(UTC) + timedelta(minutes=50)
     monkeypatch.setattr("botocore.credentials._local_now", lambda: later)
     monkeypatch.setattr(keys._credentials, "_time_fetcher", lambda: later)
     keys.ensure_there()
-    assert keys.for_obstore()["access_key_id"] != first
+    assert keys.for_signing().access_key_id != first
 
 
 def test_a_role_that_cannot_be_assumed_is_named(minio: MinioServer) -> None:

@@ -10,6 +10,7 @@ import urllib3
 from lakewarden.storage.adls.sas import VERSION, DelegationKey, instant
 from lakewarden.storage.bearer_tokens import BearerTokens, failure, refused
 from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.timed_connections import timed_pools
 
 LONGEST: Final = timedelta(days=7)
 """What the service allows, for keys as for signatures."""
@@ -31,7 +32,7 @@ class DelegationKeys:
         self._life = min(2 * validity, LONGEST - skew)
         self._skew = skew
         self._timeout_s = timeout_s
-        self._pool = urllib3.PoolManager(num_pools=1, maxsize=1, retries=urllib3.Retry(1, read=0, status=0))
+        self._pool = timed_pools(num_pools=1, maxsize=1, retries=urllib3.Retry(1, read=0, status=0))
         self._lock = Lock()
         self._kept: tuple[DelegationKey, datetime] | None = None
         self._replaced_at = datetime.min.replace(tzinfo=UTC)

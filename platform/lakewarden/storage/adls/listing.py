@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from lakewarden.storage.adls.sas import VERSION
 from lakewarden.storage.object_faults import Fault, StoreFailed
-from lakewarden.storage.object_listing import Entry, NotRemoved
-from lakewarden.storage.object_requests import ObjectRequests
-
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
+from lakewarden.storage.object_listing import Entry, NotRemoved, Pages
+from lakewarden.storage.object_requests import Answer, ObjectRequests
+from lakewarden.storage.plain_xml import NotPlain, ensure_plain
 
 HEADERS: Final = {"x-ms-version": VERSION}
 
@@ -23,8 +21,8 @@ _AT_ONCE: Final = 8
 _GONE, _NOT_MET = 404, 412
 
 
-def code_of(answer: "BaseHTTPResponse") -> str | None:
-    return answer.headers.get("x-ms-error-code")
+def fault_of(answer: Answer) -> Fault:
+    return Fault(answer.status, answer.headers.get("x-ms-error-code"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,8 @@ class AdlsListing:
     def __init__(self, requests: ObjectRequests) -> None:
         self._requests = requests
 
-    def below(self, prefix: str) -> Iterator[Entry]:
-        return (each for each in self._found(prefix) if isinstance(each, Entry))
+    def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
+        return (each for each in self._found(prefix, within_s=within_s) if isinstance(each, Entry))
 
     def everything(self, prefix: str) -> Iterator[Entry]:
         return self.below(prefix)
@@ -85,25 +83,27 @@ class AdlsListing:
         # the condition is not met by a missing blob either
         if answer.status == _GONE or (answer.status == _NOT_MET and self._head(key).status == _GONE):
             return ""
-        return code_of(answer) or str(answer.status) if answer.status == _NOT_MET else None
+        return fault_of(answer).code or str(answer.status) if answer.status == _NOT_MET else None
 
-    def _head(self, key: str) -> "BaseHTTPResponse":
+    def _head(self, key: str) -> Answer:
         return self._requests.send("HEAD", key, headers=HEADERS, expected=(_GONE,))
 
-    def _found(self, prefix: str) -> Iterator[Entry | Folder]:
-        marker = ""
+    def _found(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry | Folder]:
+        marker, bounds = "", Pages(within_s)
         while True:
             query = {"restype": "container", "comp": "list", "maxresults": "1000", "prefix": prefix}
             answer = self._requests.send("GET", query=query | ({"marker": marker} if marker else {}), headers=HEADERS)
             try:
-                page = ET.fromstring(answer.data)  # noqa: S314 of a host of the operator's; expat bounds expansion
-            except ET.ParseError:
+                ensure_plain(answer.data)
+                page = ET.fromstring(answer.data)  # noqa: S314 it declares nothing that expands
+            except (ET.ParseError, NotPlain):
                 raise StoreFailed(Fault(answer.status, "notXml")) from None
-            for blob in page.iterfind("Blobs/Blob"):
-                yield _entry(blob)
+            blobs = page.findall("Blobs/Blob")
+            yield from map(_entry, blobs)
             marker = page.findtext("NextMarker") or ""
             if not marker:
                 return
+            bounds.turn(is_empty=not blobs)
 
 
 def _entry(blob: ET.Element) -> Entry | Folder:

@@ -1,4 +1,4 @@
-"""Opens the storage of a filesystem: obstore for bytes, plain requests for lists and removals."""
+"""Opens the storage of a filesystem, by the account's blob service."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,28 +6,23 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import parse_qsl
 
-from obstore.store import AzureStore
-
 from lakewarden.config import StorageConfig
 from lakewarden.storage.adls.advice import advice
 from lakewarden.storage.adls.credentials import AdlsCredential, AzureSystemIdentity, ClientCredentials, SharedAccessKey
 from lakewarden.storage.adls.identities import tokens_of
-from lakewarden.storage.adls.listing import AdlsListing, code_of
+from lakewarden.storage.adls.listing import HEADERS, AdlsListing, fault_of
 from lakewarden.storage.adls.sas import Directory, Grant, signed_by_account
 from lakewarden.storage.adls.vending import Signatures, by_account, by_identity
 from lakewarden.storage.bearer_tokens import BearerToken, BearerTokens
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, Delegation
 from lakewarden.storage.interface import StorageError
 from lakewarden.storage.issued_credentials import Issued, of_this_process
-from lakewarden.storage.object_clients import client_options, retry_options
 from lakewarden.storage.object_removal import in_pages
 from lakewarden.storage.object_requests import ObjectRequests
 from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.removal import Found, Removed
 
 if TYPE_CHECKING:
-    from obstore.store import AzureCredential
-
     from lakewarden.storage.adls.profile import AdlsProfile
 
 _NOT_AS_FOUND: Final = {"ConditionNotMet", "DirectoryIsNotEmpty"}
@@ -56,21 +51,30 @@ class AdlsStorage(ObjectStorage):
         endpoint = _endpoint(profile, settings)
         access = _Access(profile, credential, endpoint, settings)
         address = f"{endpoint}/{profile.filesystem}"
-        self._blobs = AdlsListing(
-            ObjectRequests(address, authorize=access.for_requests, code_of=code_of, settings=settings)
+        requests = ObjectRequests(
+            address, authorize=lambda *_: access.for_requests(), fault_of=fault_of, settings=settings
         )
+        self._blobs = AdlsListing(requests)
         super().__init__(
-            _store(profile, access, endpoint, settings, retries=settings.retries),
-            _store(profile, access, endpoint, settings, retries=0),
+            requests,
             self._blobs,
             base=profile.location,
             normal=profile.normal,
             advice=advice,
             settings=settings,
-            # so that a refused identity is said in our words, and not in those of obstore
             prepare=access.for_requests,
         )
         self._signatures = access.signatures() if profile.sas_enabled else None
+
+    def _get(self, key: str, most: int) -> bytes:
+        return self._requests.send("GET", key, headers=HEADERS, most=most).data
+
+    def _send_new(self, key: str, content: bytes) -> None:
+        headers = {**HEADERS, "x-ms-blob-type": "BlockBlob", "If-None-Match": "*"}
+        self._requests.send("PUT", key, headers=headers, body=content, retries=0)
+
+    def _delete(self, key: str) -> None:
+        self._requests.send("DELETE", key, headers={**HEADERS, "x-ms-delete-snapshots": "include"})
 
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
         """Files; when none is left, folders."""
@@ -171,14 +175,6 @@ class _Access:
             return dict(parse_qsl(self._credential.token)), {}
         return dict(parse_qsl(self._own.current().value)), {}
 
-    def for_obstore(self) -> "AzureCredential":
-        if self._tokens is not None:
-            token = self._tokens.current()
-            return {"token": token.value, "expires_at": token.expires_at}
-        if isinstance(self._credential, IssuedSignature):
-            return {"sas_token": self._credential.token, "expires_at": None}
-        return {"access_key": self._key, "expires_at": None}
-
     @property
     def _key(self) -> str:
         assert isinstance(self._credential, SharedAccessKey)  # noqa: S101 the others are asked first
@@ -192,27 +188,8 @@ class _Access:
 
 
 def _endpoint(profile: "AdlsProfile", settings: StorageConfig) -> str:
-    """Of the account's blob service: obstore and the signatures' keys speak to it, and not to the one of ADLS."""
+    """Of the account's blob service, which also issues the keys of signatures."""
     if settings.azure.blob_endpoint:
         return settings.azure.blob_endpoint.replace("{account}", profile.account_name).rstrip("/")
     host = profile.host.replace("dfs.", "blob.", 1)
     return f"https://{profile.account_name}.{host}"
-
-
-def _store(
-    profile: "AdlsProfile", access: _Access, endpoint: str, settings: StorageConfig, *, retries: int
-) -> AzureStore:
-    return AzureStore(
-        profile.filesystem,
-        # each is given, because obstore takes from the server's environment what is not
-        config={
-            "account_name": profile.account_name,
-            "endpoint": endpoint,
-            "use_emulator": False,
-            "use_fabric_endpoint": False,
-            "skip_signature": False,
-        },
-        client_options=client_options(settings, url=endpoint),
-        retry_config=retry_options(settings, retries=retries),
-        credential_provider=access.for_obstore,
-    )

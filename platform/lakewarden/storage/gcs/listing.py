@@ -4,15 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from lakewarden.storage.object_faults import Fault, StoreFailed
-from lakewarden.storage.object_listing import Entry, NotRemoved
-from lakewarden.storage.object_requests import ObjectRequests
+from lakewarden.storage.object_listing import Entry, NotRemoved, Pages
+from lakewarden.storage.object_requests import Answer, ObjectRequests
 
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
-
+_NOT_AS_EXPECTED: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _AT_ONCE: Final = 8
 """Removals of one page: the API has no request that removes several objects."""
 _FIELDS: Final = "nextPageToken,items(name,size,generation,updated)"
@@ -20,11 +18,12 @@ _GONE: Final = 404
 _REPLACED: Final = 412
 
 
-def code_of(answer: "BaseHTTPResponse") -> str | None:
+def fault_of(answer: Answer) -> Fault:
     try:
-        return str(json.loads(answer.data)["error"]["errors"][0]["reason"])[:80]
-    except (ValueError, LookupError, TypeError):
-        return None
+        code = str(json.loads(answer.data)["error"]["errors"][0]["reason"])[:80]
+    except _NOT_AS_EXPECTED:
+        code = None
+    return Fault(answer.status, code)
 
 
 class GcsListing:
@@ -35,8 +34,8 @@ class GcsListing:
     def __init__(self, requests: ObjectRequests) -> None:
         self._requests = requests
 
-    def below(self, prefix: str) -> Iterator[Entry]:
-        return self._objects({"prefix": prefix})
+    def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
+        return self._objects({"prefix": prefix}, within_s=within_s)
 
     def everything(self, prefix: str) -> Iterator[Entry]:
         return self._objects({"prefix": prefix})
@@ -60,21 +59,24 @@ class GcsListing:
             return NotRemoved(entry.key, error.fault.code or str(error.fault.status))
         return NotRemoved(entry.key, "conditionNotMet") if answer.status == _REPLACED else None
 
-    def _objects(self, query: dict[str, str]) -> Iterator[Entry]:
-        token = ""
+    def _objects(self, query: dict[str, str], *, within_s: float | None = None) -> Iterator[Entry]:
+        token, bounds = "", Pages(within_s)
         while True:
-            page = self._page(query | ({"pageToken": token} if token else {}))
-            for each in page.get("items", ()):
-                yield Entry(
-                    each["name"], int(each["size"]), str(each["generation"]), datetime.fromisoformat(each["updated"])
-                )
-            token = page.get("nextPageToken", "")
+            entries, token = self._page(query | ({"pageToken": token} if token else {}))
+            yield from entries
             if not token:
                 return
+            bounds.turn(is_empty=not entries)
 
-    def _page(self, query: dict[str, str]) -> dict[str, Any]:
+    def _page(self, query: dict[str, str]) -> tuple[list[Entry], str]:
         answer = self._requests.send("GET", query=query | {"maxResults": "1000", "fields": _FIELDS})
         try:
-            return dict(json.loads(answer.data))
-        except ValueError:
+            page = json.loads(answer.data)
+            return [_entry(each) for each in page.get("items", ())], str(page.get("nextPageToken", ""))
+        except _NOT_AS_EXPECTED:
             raise StoreFailed(Fault(answer.status, "notJson")) from None
+
+
+def _entry(item: dict[str, Any]) -> Entry:
+    changed_at = datetime.fromisoformat(item["updated"])
+    return Entry(str(item["name"]), int(item["size"]), str(item["generation"]), changed_at)

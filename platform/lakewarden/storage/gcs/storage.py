@@ -1,12 +1,9 @@
-"""Opens the storage of a bucket of Google Cloud Storage: obstore for bytes, the JSON API for lists and removals."""
+"""Opens the storage of a bucket of Google Cloud Storage, by its JSON API."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
-
-from obstore.store import GCSStore
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.bearer_tokens import BearerToken, BearerTokens
@@ -14,16 +11,13 @@ from lakewarden.storage.client_access import AccessRequest, ClientAccess, Delega
 from lakewarden.storage.gcs.advice import advice
 from lakewarden.storage.gcs.credentials import GcsCredential, ServiceAccountKey
 from lakewarden.storage.gcs.identities import tokens_of
-from lakewarden.storage.gcs.listing import GcsListing, code_of
+from lakewarden.storage.gcs.listing import GcsListing, fault_of
 from lakewarden.storage.gcs.vending import DownscopedTokens
 from lakewarden.storage.issued_credentials import Issued, of_this_process
-from lakewarden.storage.object_clients import client_options, retry_options
-from lakewarden.storage.object_requests import ObjectRequests
+from lakewarden.storage.object_requests import ObjectRequests, Proof
 from lakewarden.storage.object_store import ObjectStorage
 
 if TYPE_CHECKING:
-    from obstore.store import GCSCredential
-
     from lakewarden.storage.gcs.profile import GcsProfile
 
 
@@ -45,22 +39,20 @@ class GcsStorage(ObjectStorage):
             tokens = BearerTokens(lambda: credential.token, margin=timedelta(0))
         else:
             tokens = tokens_of(credential, settings=settings.gcs, timeout_s=settings.token_timeout_s)
-        store = _store(profile, tokens, settings)
+        requests = _requests(profile, tokens, settings)
         super().__init__(
-            store,
-            store,
-            GcsListing(_requests(profile, tokens, settings)),
+            requests,
+            GcsListing(requests),
             base=profile.location,
             normal=profile.normal,
             advice=advice,
             settings=settings,
-            # so that a refused identity is said in our words, and not in those of obstore
             prepare=tokens.current,
         )
         self._profile = profile
         # whatever is issued belongs to the profile and the credential with which this was opened
         self._identity = object()
-        self._uploads = _requests(profile, tokens, settings, service="/upload", retries=0)
+        self._uploads = _requests(profile, tokens, settings, service="/upload")
         self._issuer = DownscopedTokens(
             tokens,
             bucket=profile.bucket,
@@ -69,12 +61,13 @@ class GcsStorage(ObjectStorage):
             timeout_s=settings.token_timeout_s,
         )
 
-    def _put(self, key: str, content: bytes, location: str) -> None:
-        """By the same API as lists, and not by obstore's older one: an emulator of that does not exist."""
+    def _send_new(self, key: str, content: bytes) -> None:
         query = {"uploadType": "media", "name": key, "ifGenerationMatch": "0"}
         headers = {"Content-Type": "application/octet-stream"}
-        with self._translating("writing", location):
-            self._uploads.send("POST", query=query, headers=headers, body=content)
+        self._uploads.send("POST", query=query, headers=headers, body=content, retries=0)
+
+    def _get(self, key: str, most: int) -> bytes:
+        return self._requests.send("GET", key, query={"alt": "media"}, most=most).data
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
         key = self._key(request.location)
@@ -87,34 +80,17 @@ class GcsStorage(ObjectStorage):
         return ClientAccess(config, issued.properties, issued.expires_at, issued.fresh_until)
 
 
-def _store(profile: "GcsProfile", tokens: BearerTokens, settings: StorageConfig) -> GCSStore:
-    def credential() -> "GCSCredential":
-        token = tokens.current()
-        return {"token": token.value, "expires_at": token.expires_at}
-
-    endpoint = settings.gcs.endpoint.rstrip("/")
-    return GCSStore(
-        profile.bucket,
-        # each is given, because obstore takes from the server's environment what is not
-        config={"base_url": endpoint, "skip_signature": False},
-        client_options=client_options(settings, url=endpoint),
-        retry_config=retry_options(settings, retries=settings.retries),
-        credential_provider=credential,
-    )
-
-
 def _requests(
     profile: "GcsProfile",
     tokens: BearerTokens,
     settings: StorageConfig,
     *,
     service: str = "",
-    retries: int | None = None,
 ) -> ObjectRequests:
     """To the objects of the bucket."""
 
-    def authorize() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    def authorize(*_: object) -> Proof:
         return {}, {"Authorization": f"Bearer {tokens.current().value}"}
 
     address = f"{settings.gcs.endpoint.rstrip('/')}{service}/storage/v1/b/{quote(profile.bucket, safe='')}/o"
-    return ObjectRequests(address, authorize=authorize, code_of=code_of, settings=settings, retries=retries)
+    return ObjectRequests(address, authorize=authorize, fault_of=fault_of, settings=settings)

@@ -5,12 +5,21 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import urllib3
-from botocore.awsrequest import AWSResponse
+from botocore.awsrequest import (
+    AWSHTTPConnection,
+    AWSHTTPConnectionPool,
+    AWSHTTPSConnection,
+    AWSHTTPSConnectionPool,
+    AWSResponse,
+)
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-LARGEST: Final = 32 * 2**20
-"""In bytes: several times a page of 1000 keys of the greatest length."""
+from lakewarden.storage.plain_xml import NotPlain, ensure_plain
+from lakewarden.storage.timed_connections import TimedResponse
+
+LARGEST: Final = 16 * 2**20
+"""In bytes: twice a page of 1000 keys of the greatest length."""
 _CHUNK: Final = 64 * 1024
 
 FAILURES: Final = (BotoCoreError, ResponseParserError)
@@ -21,11 +30,43 @@ class AnswerTooLarge(BotoCoreError):
     fmt = "The answer has more than {most} bytes"
 
 
+class AnswerNotPlain(BotoCoreError):
+    fmt = "The answer would be much larger in memory than it is"
+
+
 def bounded(client: Any, *, most: int = LARGEST) -> Any:  # noqa: ANN401 made by botocore
     """The client, whose answers must have arrived within the time-out of reads, and with at most so many bytes."""
     endpoint = client._endpoint  # noqa: SLF001 there is no other way to its HTTP session
+    sessions = endpoint.http_session
+    for pools in (sessions._pool_classes_by_scheme, sessions._manager.pool_classes_by_scheme):  # noqa: SLF001 as above
+        pools.update(_POOLS)
     endpoint.http_session = _Session(endpoint.http_session, seconds=client.meta.config.read_timeout, most=most)
     return client
+
+
+class _Connection(AWSHTTPConnection):
+    response_class = TimedResponse  # type: ignore[assignment]
+
+
+class _SecureConnection(AWSHTTPSConnection):
+    response_class = TimedResponse  # type: ignore[assignment]
+
+
+class _WithoutRedirects:
+    def urlopen(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 of urllib3
+        inherited: Any = super()
+        return inherited.urlopen(*args, **options, redirect=False)
+
+
+class _Pool(_WithoutRedirects, AWSHTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(_WithoutRedirects, AWSHTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+_POOLS: Final = {"http": _Pool, "https": _SecurePool}
 
 
 class _Session:
@@ -37,6 +78,10 @@ class _Session:
         request.stream_output = True  # so that it is not read yet
         answer = self._inner.send(request)
         content = b"".join(self._chunks(answer.raw, request.url, until))
+        try:
+            ensure_plain(content)
+        except NotPlain:
+            raise AnswerNotPlain from None
         return AWSResponse(answer.url, answer.status_code, answer.headers, _Read(content))
 
     def close(self) -> None:

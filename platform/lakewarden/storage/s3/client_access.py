@@ -5,18 +5,17 @@ import json
 from functools import partial
 from typing import Final
 
-import urllib3
-
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, Delegation
 from lakewarden.storage.issued_credentials import Issued, of_this_process
 from lakewarden.storage.s3.client_settings import client_settings
 from lakewarden.storage.s3.credentials import CloudflareR2, S3Credential
 from lakewarden.storage.s3.profile import S3Profile
-from lakewarden.storage.s3.r2 import R2TokenService
+from lakewarden.storage.s3.r2 import API, R2TokenService
 from lakewarden.storage.s3.signer_settings import signer_settings
 from lakewarden.storage.s3.sts import TokenService, sts_client
 from lakewarden.storage.s3.temporary_keys import KeyIssuer, TemporaryKeys
+from lakewarden.storage.timed_connections import timed_pools
 
 VENDED, SIGNED = Delegation.VENDED_CREDENTIALS, Delegation.REMOTE_SIGNING
 REFRESH: Final = "client.refresh-credentials-endpoint"
@@ -78,7 +77,7 @@ def _properties(keys: TemporaryKeys) -> dict[str, str]:
 
 def _issuer(profile: S3Profile, credential: S3Credential, settings: StorageConfig) -> KeyIssuer:
     if isinstance(credential, CloudflareR2):
-        http = urllib3.PoolManager(timeout=settings.token_timeout_s, retries=False)
+        http = timed_pools(API, timeout=settings.token_timeout_s, retries=False)
         return R2TokenService(profile, credential, http=http)
     client = sts_client(profile, credential, settings)
     return TokenService(profile, external_id=credential.external_id, client=client)

@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from itertools import takewhile
-from typing import Any
+from typing import Any, Final
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
 from lakewarden.storage.object_faults import Fault, StoreFailed, region_in
-from lakewarden.storage.object_listing import Entry, NotRemoved
+from lakewarden.storage.object_listing import Entry, NotRemoved, Pages
 from lakewarden.storage.s3.bounded_answers import FAILURES
 
+_ENTRIES: Final = ("Contents", "Versions", "DeleteMarkers", "Uploads")
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 """What XML cannot say: such keys are removed one by one, in the path of a request."""
 
@@ -30,8 +31,8 @@ class S3Listing:
     def _client(self) -> Any:  # noqa: ANN401 made by botocore
         return self._connect()
 
-    def below(self, prefix: str) -> Iterator[Entry]:
-        return self._objects(prefix)
+    def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
+        return self._objects(prefix, within_s=within_s)
 
     def everything(self, prefix: str) -> Iterator[Entry]:
         return self.below(prefix)
@@ -59,14 +60,15 @@ class S3Listing:
         errors = [NotRemoved(each["Key"], each.get("Code", "")) for each in answer.get("Errors", [])]
         return [each for each in errors if each.code != "NoSuchKey"]
 
-    def _objects(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
-        asked = {"StartAfter": after} if after else {}
-        for page in self._pages("list_objects_v2", Prefix=prefix, **asked):
+    def _objects(self, prefix: str, *, after: str = "", within_s: float | None = None) -> Iterator[Entry]:
+        asked: dict[str, Any] = {"StartAfter": after} if after else {}
+        for page in self._pages("list_objects_v2", within_s=within_s, Prefix=prefix, **asked):
             for each in page.get("Contents", []):
                 changed_at = each["LastModified"]
                 yield Entry(each["Key"], each["Size"], version_of(each.get("ETag", ""), changed_at), changed_at)
 
-    def _pages(self, name: str, **arguments: str) -> Iterator[dict[str, Any]]:
+    def _pages(self, name: str, *, within_s: float | None = None, **arguments: str) -> Iterator[dict[str, Any]]:
+        bounds = Pages(within_s)
         pages = iter(self._client.get_paginator(name).paginate(Bucket=self._bucket, **arguments))
         while True:
             with translating():
@@ -74,6 +76,7 @@ class S3Listing:
             if page is None:
                 return
             yield page
+            bounds.turn(is_empty=not any(page.get(each) for each in _ENTRIES))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The keys with which the server uses a bucket: given, of the machine, of a role, or an engine's that it tries."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,8 +25,6 @@ from lakewarden.storage.s3.issued_keys import IssuedKeys
 from lakewarden.storage.s3.sigv4 import SigningKeys
 
 if TYPE_CHECKING:
-    from obstore.store import S3Credential as ObstoreKeys
-
     from lakewarden.storage.s3.profile import S3Profile
 
 SESSION_NAME: Final = "lakewarden"
@@ -52,15 +50,6 @@ class ServerKeys:
             ) from None
         except FAILURES as error:
             raise StorageUnavailable(f"There are no keys for {self._of}: {type(error).__name__}") from None
-
-    def for_obstore(self) -> "ObstoreKeys":
-        keys = self._credentials.get_frozen_credentials()
-        return {
-            "access_key_id": keys.access_key or "",
-            "secret_access_key": keys.secret_key or "",
-            "token": keys.token,
-            "expires_at": None if self.are_fixed else datetime.now(UTC) + LOOK_AGAIN,
-        }
 
     def for_signing(self) -> SigningKeys:
         """Raises as `ensure_there`, and may wait for the token service."""

@@ -1,28 +1,25 @@
-"""Opens the storage of a bucket: obstore for bytes, AWS's library for lists and removals."""
+"""Opens the storage of a bucket: plain requests for single objects, AWS's library for lists and removals."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from obstore.store import S3Store
-
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.interface import StorageError
-from lakewarden.storage.object_clients import client_options, retry_options
 from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.s3.advice import advice
 from lakewarden.storage.s3.client_access import S3ClientAccess
 from lakewarden.storage.s3.credentials import S3Credential
 from lakewarden.storage.s3.issued_keys import IssuedKeys
 from lakewarden.storage.s3.listing import S3Listing, with_md5, without_redirects
+from lakewarden.storage.s3.object_requests import s3_requests
 from lakewarden.storage.s3.server_keys import ServerKeys, request_config, server_keys
 from lakewarden.storage.s3.versions import S3VersionsListing
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config
-
     from lakewarden.storage.s3.profile import S3Profile
 
+_ENCRYPTION = "x-amz-server-side-encryption"
 _CONNECTIONS = 64
 """At most, of lists and removals: as many as a purge may do at once."""
 
@@ -31,8 +28,7 @@ class S3Storage(ObjectStorage):
     def __init__(self, profile: "S3Profile", credential: S3Credential | IssuedKeys, settings: StorageConfig) -> None:
         keys = server_keys(profile, credential, settings)
         super().__init__(
-            _store(profile, keys, settings, retries=settings.retries),
-            _store(profile, keys, settings, retries=0),
+            s3_requests(profile, _address(profile), keys, settings),
             _listing(profile, keys, settings),
             base=profile.location,
             normal=profile.normal,
@@ -40,10 +36,16 @@ class S3Storage(ObjectStorage):
             settings=settings,
             prepare=keys.ensure_there,
         )
+        self._writing = {"if-none-match": "*"}
+        if profile.aws_kms_key_arn:
+            self._writing |= {f"{_ENCRYPTION}": "aws:kms", f"{_ENCRYPTION}-aws-kms-key-id": profile.aws_kms_key_arn}
         if isinstance(credential, IssuedKeys):
             self._access: S3ClientAccess | None = None
         else:
             self._access = S3ClientAccess(profile, credential, settings)
+
+    def _send_new(self, key: str, content: bytes) -> None:
+        self._requests.send("PUT", key, headers=self._writing, body=content, retries=0)
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
         self._place(request.location)
@@ -52,31 +54,10 @@ class S3Storage(ObjectStorage):
         return self._access.of(request)
 
 
-def _store(profile: "S3Profile", keys: ServerKeys, settings: StorageConfig, *, retries: int) -> S3Store:
-    # each is given, because obstore takes from the server's environment what is not
-    config: S3Config = {
-        "endpoint": _bucket_url(profile),
-        "aws_endpoint_url_s3": _bucket_url(profile),
-        "region": profile.region,
-        "virtual_hosted_style_request": not profile.uses_path_style,
-        "skip_signature": False,
-        "conditional_put": "etag",
-        "disable_bulk_delete": True,  # of one file: not every store has the other request
-    }
-    if profile.aws_kms_key_arn:
-        config |= {"server_side_encryption": "aws:kms", "sse_kms_key_id": profile.aws_kms_key_arn}
-    return S3Store(
-        profile.bucket,
-        config=config,
-        client_options=client_options(settings, url=profile.s3_url),
-        retry_config=retry_options(settings, retries=retries),
-        credential_provider=keys.for_obstore,
-    )
-
-
-def _bucket_url(profile: "S3Profile") -> str:
+def _address(profile: "S3Profile") -> str:
+    """Of the bucket."""
     if profile.uses_path_style:
-        return profile.s3_url
+        return f"{profile.s3_url}/{profile.bucket}"
     parts = urlsplit(profile.s3_url)
     return parts._replace(netloc=f"{profile.bucket}.{parts.netloc}").geturl()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 from lakewarden.storage.object_listing import Entry, NotRemoved
 from lakewarden.storage.s3.listing import S3Listing, before, common, translating, version_of, within
@@ -37,7 +38,7 @@ class S3VersionsListing(S3Listing):
         return {"Key": entry.key, "VersionId": entry.version.partition(" ")[0]}
 
     def _versions(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
-        asked = {"KeyMarker": after} if after else {}
+        asked: dict[str, Any] = {"KeyMarker": after} if after else {}
         for page in self._pages("list_object_versions", Prefix=prefix, **asked):
             found = (*page.get("Versions", []), *page.get("DeleteMarkers", []))
             for each in sorted(found, key=lambda each: each["Key"].encode()):
@@ -47,7 +48,7 @@ class S3VersionsListing(S3Listing):
                 yield Entry(each["Key"], each.get("Size", 0), version, changed_at)
 
     def _uploads(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
-        asked = {"KeyMarker": after} if after else {}
+        asked: dict[str, Any] = {"KeyMarker": after} if after else {}
         for page in self._pages("list_multipart_uploads", Prefix=prefix, **asked):
             for each in page.get("Uploads", []):
                 yield Entry(each["Key"], 0, f"{_UPLOAD}{each['UploadId']}", each["Initiated"])
