@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench hostile soak
+.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench hostile soak long-job
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,9 @@ e2e: setup ## The demo, and the tutorial and how-tos as they are written
 
 soak: setup ## A ledger against faults, by default some minutes (ARGS="--operations 100000 --faults 500 --seed 7")
 	@PYTHONPATH=platform $(BIN)/python -m tests.soak $(ARGS)
+
+long-job: setup ## One statement of Spark that outlives its credentials on S3: 17 minutes (ARGS="--minutes 17")
+	@PYTHONPATH=platform $(BIN)/python -m tests.long_job $(ARGS)
 
 bench: setup ## Measure the catalog against a native yardstick (ARGS="--scenario 'load-*' --clients 8")
 	@$(BIN)/python -m benchmarks $(ARGS)

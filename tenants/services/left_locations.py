@@ -3,13 +3,14 @@ does not give access to them (ADR 0016). And the other way round: a warehouse is
 access to all of it (ADR 0043).
 """
 
+import time
 from collections.abc import Collection
 from datetime import UTC
 
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from lakewarden import backends
+from lakewarden import backends, config
 from lakewarden.authz.model import Privilege
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, BadRequest
@@ -20,6 +21,7 @@ from lakewarden.storage.profile import StorageProfile
 from tenants import access
 from tenants.access import project_chain
 from tenants.models import LeftLocation, ReachableLocation, Warehouse
+from tenants.services import storage_trial
 
 
 def leave(warehouse: Warehouse) -> None:
@@ -37,8 +39,9 @@ def check(context: RequestContext, profile: StorageProfile, credential: StorageC
     """
     _ensure_unreachable(profile)
     found = _overlapping(profile)
+    until = time.monotonic() + config.current().storage.validation_timeout_s
     for each in found:
-        if not (_may_take_over(context, each) or _is_empty(profile, credential, each)):
+        if not (_may_take_over(context, each) or _is_empty(profile, credential, each, until=until)):
             raise _refused(profile)
     return frozenset(each.location for each in found)
 
@@ -85,12 +88,16 @@ def _may_take_over(context: RequestContext, left: LeftLocation) -> bool:
     return {Privilege.MODIFY, Privilege.MANAGE_GRANTS} <= held
 
 
-def _is_empty(profile: StorageProfile, credential: StorageCredential | None, left: LeftLocation) -> bool:
+def _is_empty(
+    profile: StorageProfile, credential: StorageCredential | None, left: LeftLocation, *, until: float
+) -> bool:
     """Whether there is no file in the part that both locations share."""
     real = profile.real_location
     common = profile.location + left.location[len(real) :] if is_at_or_in(left.location, real) else profile.location
     try:
-        return backends.storage(profile, credential).is_empty(common)
+        return storage_trial.within(
+            until - time.monotonic(), lambda: backends.storage(profile, credential).is_empty(common)
+        )
     except StorageError as error:
         raise BadRequest(f"The storage cannot be used: {error}") from error
 

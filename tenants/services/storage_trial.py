@@ -51,6 +51,29 @@ def run(report: Report, profile: StorageProfile, credential: StorageCredential |
         report.skip("the storage did not answer", *late[1:])
 
 
+def within(patience_s: float, question: Callable[[], R]) -> R:
+    """What `question`, which asks only the storage, returns or raises in that time. Raises Unavailable beyond it."""
+    if not places().acquire(blocking=False):
+        raise Unavailable("Too many validations of storage are running: try again", retry_after_s=5)
+    outcome: Future[R] = Future()
+
+    def ask() -> None:
+        try:
+            outcome.set_result(question())
+        except BaseException as error:  # noqa: BLE001 the caller raises it
+            outcome.set_exception(error)
+        finally:
+            places().release()
+
+    threading.Thread(target=ask, name="storage-trial", daemon=True).start()
+    try:
+        return outcome.result(max(0.0, patience_s))
+    except TimeoutError:
+        if outcome.done():
+            raise
+        raise Unavailable("The storage did not answer in time", retry_after_s=5) from None
+
+
 @cache
 def places() -> threading.Semaphore:
     return threading.Semaphore(config.current().storage.max_validations_at_once)

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from lakewarden import config
+from lakewarden.authz.ledger import grants as ledger
+from lakewarden.authz.model import Privilege
+from lakewarden.context import PrincipalId
 from lakewarden.storage.profiles import PROFILES
-from tenants.models import Warehouse
+from tenants.access import project_chain
+from tenants.models import LeftLocation, Warehouse
+from tenants.models.project import DEFAULT_PROJECT_ID
 from tenants.services import storage_trial
 from tests.contracts.storage.bucket import HANGING, KEYS, LEAKS, OBJECTS, RELEASED, VERBS, BucketProfile, forget
+from tests.installation import ADMIN
 from tests.servers.asgi_client import AsgiClient
 
 Report = dict[str, tuple[str, str | None]]
@@ -158,6 +164,24 @@ def test_a_creation_on_a_store_that_hangs_is_told_to_come_back(admin: AsgiClient
     assert answer.error() == (503, "ServiceUnavailableException")
     assert "did not answer within 1 seconds" in answer.message()
     assert not Warehouse.objects.exists()
+
+
+@pytest.mark.usefixtures("limited")
+def test_a_store_that_hangs_is_given_up_while_it_is_asked_what_another_warehouse_left(admin: AsgiClient) -> None:
+    project = admin.post("/management/v1/project", {"project-name": "theirs"}).json()["project-id"]
+    ledger.give(project_chain(project), [(PrincipalId("oidc~mallory"), Privilege.CREATE)], granted_by=ADMIN)
+    mallory = AsgiClient({**admin.as_user("mallory").headers, "x-project-id": project})
+    LeftLocation.objects.create(location="bucket://one", project_id=DEFAULT_PROJECT_ID)
+    HANGING.set()
+    answer = mallory.post("/management/v1/warehouse", body())
+    assert answer.error() == (503, "ServiceUnavailableException")
+    assert "The storage did not answer in time" in answer.message()
+    assert not Warehouse.objects.exists()
+    HANGING.clear()
+    RELEASED.set()
+    for thread in [each for each in threading.enumerate() if each.name == "storage-trial"]:
+        thread.join(30)
+    assert mallory.post("/management/v1/warehouse", body()).status == 201
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientA
 from lakewarden.storage.issued_credentials import Issued, of_this_process
 from lakewarden.storage.s3.client_settings import client_settings
 from lakewarden.storage.s3.credentials import CloudflareR2, S3Credential
+from lakewarden.storage.s3.endpoints import EndpointsInUse
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.r2 import API, R2TokenService
 from lakewarden.storage.s3.signer_settings import signer_settings
@@ -28,6 +29,7 @@ class S3ClientAccess:
         self._profile = profile
         self._credential = credential
         self._limits = settings
+        self._endpoints = EndpointsInUse(profile.own_endpoints, settings.aws.endpoints)
         self._issued = of_this_process()
         self._settings = client_settings(profile)
         self._identity = _identity(profile, credential)
@@ -48,6 +50,7 @@ class S3ClientAccess:
     def _issue(self, location: str, level: AccessLevel) -> Issued:
         if self._issuer is None:
             self._issuer = _issuer(self._profile, self._credential, self._limits)
+        self._endpoints.ensure_allowed()
         keys = self._issuer.issue(location, level)
         return Issued(_properties(keys), keys.expires_at)
 

@@ -1,17 +1,21 @@
 """Which addresses a profile may name: the server sends requests there for everybody who may create a warehouse."""
 
+import math
 import re
 import socket
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection, Mapping
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from lakewarden.errors import InvalidArgument
+from lakewarden.storage.interface import StorageError
 
 _WRITTEN: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~/-]*)?"
 )
+LOOK_AGAIN_S: Final = 10.0
 _HIGHEST_PORT: Final = 65_535
 _OF_AWS: Final = (".amazonaws.com", ".amazonaws.com.cn")
 _METADATA: Final = frozenset(map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
@@ -38,6 +42,29 @@ def ensure_allowed(field: str, endpoint: str, allowed: Collection[str]) -> None:
             raise InvalidArgument(f"{field} {endpoint!r} is not one of the server's storage.aws.endpoints")
     elif _is_of_the_machine(urlsplit(endpoint).hostname or ""):
         raise InvalidArgument(f"{field} {endpoint!r} is not allowed: link-local addresses are not object stores")
+
+
+class EndpointsInUse:
+    """Those of an opened storage. A name that led to a store when it was checked may lead elsewhere by now."""
+
+    def __init__(
+        self, named: Mapping[str, str], allowed: Collection[str], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`named` are the endpoints by their fields. Those that the operator has `allowed` are not looked up again."""
+        self._named = {} if allowed else dict(named)
+        self._clock = clock
+        self._allowed_until = -math.inf
+
+    def ensure_allowed(self) -> None:
+        """Look the names up, unless that was done some seconds ago. Raises StorageError."""
+        if not self._named or self._clock() < self._allowed_until:
+            return
+        for field, endpoint in self._named.items():
+            try:
+                ensure_allowed(field, endpoint, ())
+            except InvalidArgument as error:
+                raise StorageError(error.message) from None
+        self._allowed_until = self._clock() + LOOK_AGAIN_S
 
 
 def is_of_aws(endpoint: str) -> bool:

@@ -129,7 +129,15 @@ class S3Profile(StorageProfile):
     @property
     def sts_url(self) -> str:
         """Where the token service is: of AWS in the region, of other stores beside S3."""
-        return self.sts_endpoint or self.endpoint or f"https://sts.{self.region}.{_domain(self.region)}"
+        is_beside = self.endpoint and not (self.flavor == "aws" and endpoints.is_of_aws(self.endpoint))
+        beside = self.endpoint if is_beside else None
+        return self.sts_endpoint or beside or f"https://sts.{self.region}.{_domain(self.region)}"
+
+    @property
+    def own_endpoints(self) -> dict[str, str]:
+        """Those to which the server itself sends requests, by their fields."""
+        named = {"endpoint": self.endpoint, "sts-endpoint": self.sts_endpoint}
+        return {field: endpoint for field, endpoint in named.items() if endpoint}
 
     @property
     def location(self) -> str:
@@ -148,9 +156,8 @@ class S3Profile(StorageProfile):
 
     def ensure_allowed(self, settings: StorageConfig) -> None:
         """Of the endpoints that the server itself uses; engines reach others by their own network."""
-        for field, endpoint in (("endpoint", self.endpoint), ("sts-endpoint", self.sts_endpoint)):
-            if endpoint:
-                endpoints.ensure_allowed(field, endpoint, settings.aws.endpoints)
+        for field, endpoint in self.own_endpoints.items():
+            endpoints.ensure_allowed(field, endpoint, settings.aws.endpoints)
 
     def ensure_credential(self, credential: StorageCredential | None, settings: StorageConfig) -> None:
         if credential is None:

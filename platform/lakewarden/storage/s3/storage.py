@@ -10,6 +10,7 @@ from lakewarden.storage.object_store import ObjectStorage
 from lakewarden.storage.s3.advice import advice
 from lakewarden.storage.s3.client_access import S3ClientAccess
 from lakewarden.storage.s3.credentials import S3Credential
+from lakewarden.storage.s3.endpoints import EndpointsInUse
 from lakewarden.storage.s3.issued_keys import IssuedKeys
 from lakewarden.storage.s3.listing import S3Listing, with_md5, without_redirects
 from lakewarden.storage.s3.object_requests import s3_requests
@@ -27,6 +28,12 @@ _CONNECTIONS = 64
 class S3Storage(ObjectStorage):
     def __init__(self, profile: "S3Profile", credential: S3Credential | IssuedKeys, settings: StorageConfig) -> None:
         keys = server_keys(profile, credential, settings)
+        endpoints = EndpointsInUse(profile.own_endpoints, settings.aws.endpoints)
+
+        def prepare() -> None:
+            endpoints.ensure_allowed()
+            keys.ensure_there()
+
         super().__init__(
             s3_requests(profile, _address(profile), keys, settings),
             _listing(profile, keys, settings),
@@ -34,7 +41,7 @@ class S3Storage(ObjectStorage):
             normal=profile.normal,
             advice=advice,
             settings=settings,
-            prepare=keys.ensure_there,
+            prepare=prepare,
         )
         self._writing = {"if-none-match": "*"}
         if profile.aws_kms_key_arn:

@@ -8,7 +8,10 @@ from pydantic import ValidationError
 
 from lakewarden.config import AwsConfig, StorageConfig
 from lakewarden.errors import InvalidArgument
+from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientRoutes
+from lakewarden.storage.interface import StorageError
 from lakewarden.storage.request_signing import SignRequest
+from lakewarden.storage.s3 import endpoints
 from lakewarden.storage.s3.request_signer import S3RequestSigner
 from lakewarden.storage.s3.server_keys import own_keys
 from tests.unit.storage.s3.profiles import KEY, profile
@@ -104,3 +107,67 @@ def test_a_signed_write_is_guarded_wherever_the_store_is_not_awss_own_though_the
     signer = S3RequestSigner(of, own_keys(of, KEY))
     signed = signer.sign(signer.read(SignRequest("eu-west-1", "PUT", f"{host}/wh/t/file", {})))
     assert ("x-amz-copy-source-if-match" in signed.headers) == is_guarded
+
+
+def test_a_name_that_leads_elsewhere_by_now_is_refused_before_any_request(
+    names: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = profile(flavor="s3-compat", endpoint="http://store.example", sts_enabled=True)
+    found.ensure_allowed(StorageConfig())
+    store = found.open(KEY)
+    names["store.example"] = "169.254.169.254"
+    asked = AccessRequest(f"{found.location}/t", AccessLevel.READ, frozenset(), ClientRoutes("", "", ""))
+    for use in (
+        lambda: store.read(f"{found.location}/f", limit=1),
+        lambda: store.write_new(f"{found.location}/f", b""),
+        lambda: store.is_empty(found.location),
+        lambda: list(store.survey(f"{found.location}/t", within=found.location)),
+        lambda: store.client_access(asked),
+    ):
+        with pytest.raises(StorageError, match=r"endpoint 'http://store\.example' is not allowed: link-local"):
+            use()
+
+
+def test_names_are_looked_up_again_after_some_seconds(names: dict[str, str]) -> None:
+    now = [0.0]
+    used = endpoints.EndpointsInUse({"endpoint": "http://store.example"}, (), clock=lambda: now[0])
+    used.ensure_allowed()
+    names["store.example"] = "169.254.169.254"
+    used.ensure_allowed()
+    now[0] += endpoints.LOOK_AGAIN_S
+    with pytest.raises(StorageError):
+        used.ensure_allowed()
+    names["store.example"] = "192.0.2.1"
+    used.ensure_allowed()
+
+
+def test_endpoints_that_the_operator_has_named_may_lead_anywhere(names: dict[str, str]) -> None:
+    endpoints.EndpointsInUse({"endpoint": "http://trap.example"}, ["http://trap.example"]).ensure_allowed()
+
+
+@pytest.mark.parametrize(
+    ("fields", "token_service"),
+    [
+        ({"flavor": "aws"}, "https://sts.eu-central-1.amazonaws.com"),
+        (
+            {"flavor": "aws", "endpoint": "https://s3.eu-central-1.amazonaws.com"},
+            "https://sts.eu-central-1.amazonaws.com",
+        ),
+        (
+            {"flavor": "aws", "endpoint": "https://bucket.vpce-1.s3.eu-central-1.vpce.amazonaws.com"},
+            "https://sts.eu-central-1.amazonaws.com",
+        ),
+        ({"flavor": "aws", "endpoint": "https://store.example"}, "https://store.example"),
+        ({"flavor": "s3-compat", "endpoint": "https://store.example"}, "https://store.example"),
+        (
+            {
+                "flavor": "aws",
+                "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                "sts_endpoint": "https://sts.example",
+            },
+            "https://sts.example",
+        ),
+    ],
+)
+def test_the_token_service_of_aws_is_not_where_s3_is(fields: dict[str, str], token_service: str) -> None:
+    assert profile(region="eu-central-1", **fields).sts_url == token_service
