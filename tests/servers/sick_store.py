@@ -1,5 +1,6 @@
-"""A small S3 store that falls ill when a test says so: it refuses, hangs, or answers badly after it has done the work."""
+"""A small S3 store that falls ill when a test says so: it refuses, hangs, hangs up, or answers badly after the work."""
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 from standalone.ports import HOST
 
@@ -20,28 +21,38 @@ class Illness:
     code: str = "SlowDown"
     works: bool = False
     hangs: bool = False
+    resets: bool = False
     message: str = "The request was AWS4-HMAC-SHA256 signed"
 
 
 @dataclass
 class SickStore:
-    """`objects` by path ("/bucket/key"); `illnesses` are used up one by one, `chronic` is for every request."""
+    """`objects` by path ("/bucket/key"); `illnesses` are used up one by one, `chronic` is for every request.
+
+    `on` is for every request with a method.
+    """
 
     url: str
     objects: dict[str, bytes] = field(default_factory=dict)
     illnesses: deque[Illness] = field(default_factory=deque)
     chronic: Illness | None = None
+    on: dict[str, Illness] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     over: Event = field(default_factory=Event)
 
-    def next_illness(self) -> Illness | None:
-        return self.illnesses.popleft() if self.illnesses else self.chronic
+    def next_illness(self, method: str) -> Illness | None:
+        return self.illnesses.popleft() if self.illnesses else self.on.get(method, self.chronic)
 
     def put(self, path: str, content: bytes, *, is_new: bool) -> tuple[int, str]:
         if is_new and path in self.objects:
             return 412, "PreconditionFailed"
         self.objects[path] = content
         return 200, ""
+
+    def remove(self, bucket: str, body: bytes) -> bytes:
+        for key in re.findall("<Key>(.*?)</Key>", body.decode()):
+            self.objects.pop(f"{bucket}/{unescape(key)}", None)
+        return b"<DeleteResult></DeleteResult>"
 
     def listing(self, bucket: str, prefix: str) -> bytes:
         start = f"/{bucket}/"
@@ -68,13 +79,14 @@ def start() -> Iterator[SickStore]:
         def _serve(self) -> None:
             path, body = self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))
             store.asked.append((self.command, path))
-            illness = store.next_illness()
+            illness = store.next_illness(self.command)
             if illness is None or illness.works:
                 status, content = self._work(path, body)
             if illness is None:
                 return self._answer(status, content)
             if illness.hangs:
                 store.over.wait(30)
+            if illness.hangs or illness.resets:
                 self.close_connection = True
                 return None
             return self._answer(illness.status, _error(illness.code, illness.message))
@@ -88,6 +100,8 @@ def start() -> Iterator[SickStore]:
             if self.command == "DELETE":
                 store.objects.pop(place, None)
                 return 204, b""
+            if self.command == "POST" and parts.query.startswith("delete"):
+                return 200, store.remove(place, body)
             if "list-type" in parts.query:
                 prefix = parse_qs(parts.query).get("prefix", [""])[0]
                 return 200, store.listing(place.strip("/"), prefix)

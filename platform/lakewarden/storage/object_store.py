@@ -116,7 +116,7 @@ class ObjectStorage:
                 with self._translating("deleting", within):
                     object_removal.remove_page(self._listing, page, prefix, outcome)
             except StorageError as error:
-                outcome.error = error
+                outcome.error, outcome.is_unclear = error, isinstance(error, StorageUnavailable)
             return outcome
 
         return object_removal.in_pages(found, clear, at_once=at_once)

@@ -21,12 +21,14 @@ class Found:
 class Removed:
     """What became of things that were found; those in neither list are not what was found, and still there.
 
-    `error` is the first failure of the store (a StorageError), which ended the removal early.
+    `error` is the first failure of the store (a StorageError), which ended the removal early. If it `is_unclear`, more
+    may be gone than is listed here, because an answer of the store was lost.
     """
 
     gone: list[Found] = field(default_factory=list)
     missing: list[Found] = field(default_factory=list)
     error: Exception | None = None
+    is_unclear: bool = False
 
     @classmethod
     def joined(cls, parts: Iterable["Removed"]) -> "Removed":
@@ -35,6 +37,7 @@ class Removed:
             whole.gone += part.gone
             whole.missing += part.missing
             whole.error = whole.error or part.error
+            whole.is_unclear = whole.is_unclear or part.is_unclear
         return whole
 
 

@@ -172,6 +172,8 @@ class _Purge:
     def _remove(self, found: Sequence[Found], *, is_begun: bool = False) -> bool:
         _RULE.ensure_own(self.location, self.owner)
         removed = self.store.remove(found, within=self.within, at_once=self.at_once)
+        if removed.error is not None and removed.is_unclear:
+            raise removed.error  # the next attempt finds out what is gone, as after a kill
         gone = removed.gone + removed.missing if is_begun else removed.gone
         self.ledger.settle(gone)
         self._update_details()

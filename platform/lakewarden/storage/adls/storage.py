@@ -15,7 +15,7 @@ from lakewarden.storage.adls.sas import Directory, Grant, signed_by_account
 from lakewarden.storage.adls.vending import Signatures, by_account, by_identity
 from lakewarden.storage.bearer_tokens import BearerToken, BearerTokens
 from lakewarden.storage.client_access import AccessLevel, AccessRequest, ClientAccess, Delegation
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.interface import StorageError, StorageUnavailable
 from lakewarden.storage.issued_credentials import Issued, of_this_process
 from lakewarden.storage.object_removal import in_pages
 from lakewarden.storage.object_requests import ObjectRequests
@@ -99,7 +99,7 @@ class AdlsStorage(ObjectStorage):
                     for each in page:
                         self._remove_one(each, prefix, outcome)
             except StorageError as error:
-                outcome.error = error
+                outcome.error, outcome.is_unclear = error, isinstance(error, StorageUnavailable)
             return outcome
 
         # a folder goes after those in it
