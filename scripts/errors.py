@@ -96,6 +96,10 @@ _ABOUT = {
     "ProjectNotEmptyException": ("the project still has warehouses", "delete them first"),
     "TagInUseException": ("objects have the tag whose definition is to be deleted", "remove it from them first"),
     "ProtectedException": ("the object is protected against deletion", "remove the protection, or use `force=true`"),
+    "ContractViolatedException": (
+        "a data contract does not allow the change",
+        "change what the message names, or have the contract changed by those who set it",
+    ),
     "CommitFailedException": (
         "a requirement of the commit does not hold any more",
         "load the table again and repeat the commit; engines do so by themselves",

@@ -46,6 +46,7 @@ class Field:
     type: Primitive | None
     parent: int | None
     initial_default: Any = None
+    doc: str | None = None
 
 
 @dataclass(slots=True)
@@ -153,7 +154,9 @@ def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, pa
             raise InvalidArgument(f"Invalid column name of field {each.id}: (empty)")
         name = f"{path}.{each.name}" if path else each.name
         initial, written = _default(each.initial_default, name), _default(each.write_default, name)
-        made = _add(schema, each.id, name, each.type, required=each.required, parent=parent, initial=initial)
+        made = _add(
+            schema, each.id, name, each.type, required=each.required, parent=parent, initial=initial, doc=each.doc
+        )
         for default, member in ((initial, "initial-default"), (written, "write-default")):
             if default is not None:
                 default_values.check(default, each.type, f"{member} of {name}")
@@ -184,6 +187,7 @@ def _add(
     required: bool,
     parent: int | None,
     initial: Any = None,  # noqa: ANN401 - a default value may be of any type
+    doc: str | None = None,
 ) -> Field:
     simple = primitive(kind) if isinstance(kind, str) else None
     label = simple.name if simple else kind_of(kind)
@@ -195,7 +199,7 @@ def _add(
         raise ValidationFailed(f"Invalid schema: multiple fields for name {name}: {other_id} and {field_id}")
     if required and label == "unknown":
         raise InvalidArgument(f"Cannot create required field with unknown type: {name}")
-    made = Field(field_id, name, required, label, simple, parent, initial)
+    made = Field(field_id, name, required, label, simple, parent, initial, doc)
     schema.fields[field_id] = made
     schema.ids_by_name[name] = field_id
     return made

@@ -10,10 +10,12 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from catalog.iceberg import table_creation, table_metadata_reader
+from catalog.iceberg import definitions, table_creation, table_metadata_reader
+from catalog.iceberg.definitions import Definition
 from catalog.iceberg.metadata_builder import build
 from catalog.iceberg.properties import is_true
 from catalog.iceberg.requirements import check_table, is_create
+from catalog.iceberg.schemas import read as read_schema
 from catalog.iceberg.snapshots import SnapshotHead, Snapshots
 from catalog.iceberg.table_draft import TableDraft, current_snapshot_id
 from catalog.iceberg.updates import apply_all, first_format_version
@@ -116,6 +118,25 @@ class TableMetadata:
     def column_ids(self) -> dict[str, int]:
         """The field ids of the current schema's columns, nested ones too, by full name."""
         return self.open(now_ms=0).current_schema().ids_by_name
+
+    @property
+    def definition(self) -> Definition:
+        """The current schema, properties, partition and sort fields."""
+        return definitions.of_table(self.open(now_ms=0))
+
+    def is_defined_as(self, other: "TableMetadata") -> bool:
+        """Whether the definitions are certainly equal: both have the same JSON. Reads none of it."""
+        return definitions.are_same(self._members, other._members, definitions.TABLE_MEMBERS)  # noqa: SLF001 another of this class
+
+    def find_schema(self, raw: Json) -> int | None:
+        """The id of a schema that is equal to `raw`, which is checked."""
+        return self.open(now_ms=0).schemas.find_equal(read_schema(raw, "schema").shape)
+
+    @property
+    def current_schema(self) -> bytes:
+        """The JSON of the current schema."""
+        draft = self.open(now_ms=0)
+        return bytes(draft.schemas.raw(draft.long("current-schema-id")))
 
     @property
     def metadata_files(self) -> list[str]:

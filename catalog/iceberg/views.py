@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from catalog.iceberg import wire
+from catalog.iceberg import definitions, wire
+from catalog.iceberg.definitions import Definition
 from catalog.iceberg.metadata_file_decoding import open_file
 from catalog.iceberg.requirements import check_view
 from catalog.iceberg.schemas import read as read_schema
@@ -100,6 +101,31 @@ class ViewMetadata:
     def properties(self) -> dict[str, str]:
         """A copy of the view's properties."""
         return _TEXTS.decode(self._members["properties"])
+
+    @property
+    def definition(self) -> Definition:
+        """The current version's schema, and the properties."""
+        return definitions.of_view(self.open(now_ms=0))
+
+    def is_defined_as(self, other: "ViewMetadata") -> bool:
+        """As `TableMetadata.is_defined_as`."""
+        return definitions.are_same(self._members, other._members, definitions.VIEW_MEMBERS)  # noqa: SLF001 another of this class
+
+    def find_schema(self, raw: Json) -> int | None:
+        """The id of a schema that is equal to `raw`, which is checked."""
+        return self.open(now_ms=0).schemas.find_equal(read_schema(raw, "schema").shape)
+
+    @property
+    def current_schema(self) -> bytes:
+        """The JSON of the current version's schema."""
+        draft = self.open(now_ms=0)
+        return bytes(draft.schemas.raw(draft.versions[draft.long("current-version-id")].schema_id))
+
+    @property
+    def current_version(self) -> Members:
+        """The members of the current version."""
+        draft = self.open(now_ms=0)
+        return wire.members(draft.versions.raw(draft.long("current-version-id")), "version")
 
     def open(self, *, now_ms: int) -> ViewDraft:
         """A draft for changing this metadata."""

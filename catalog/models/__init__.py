@@ -1,5 +1,6 @@
-"""The models of the catalog: namespaces, tables, views, generic tables and their tags."""
+"""The models of the catalog: namespaces, tables, views, generic tables, their tags and contracts."""
 
+from catalog.models.data_contract import DataContract
 from catalog.models.deletion import Deletion
 from catalog.models.generic_table import GenericTable
 from catalog.models.metrics import MetricsReport
@@ -9,6 +10,7 @@ from catalog.models.tabular import Tabular, TabularDocument
 from catalog.models.tag_attachment import TagAttachment
 
 __all__ = [
+    "DataContract",
     "Deletion",
     "GenericTable",
     "MetricsReport",

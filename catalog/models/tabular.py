@@ -18,7 +18,7 @@ from lakewarden.context import PrincipalId
 from lakewarden.names import MAX_NAME_LENGTH, match_key
 from lakewarden.prepared_statements import Shape, execute, fetch
 from tenants.models import Warehouse
-from tenants.models.warehouse import WITH_PROJECT
+from tenants.models.warehouse import CONTRACTS, WITH_PROJECT
 
 LARGE = 2 * 1024 * 1024
 """Uncompressed bytes of a document: a longer one is fetched by a query of its own."""
@@ -90,10 +90,11 @@ class TabularQuerySet(models.QuerySet["Tabular"]):
         return TABULAR.instance(values), Document(content, crc, length)
 
     def move(self, before: "Tabular", after: "Tabular", document: Document) -> bool:
-        """Compare and swap: store `after` in the row and its document if the row is still
-        `before`; in a transaction.
+        """Compare and swap: store `after` in the row and its document if the row is still `before`, and no data
+        contract of its warehouse was changed since that was looked up; in a transaction.
         """
-        parameters = [after.location, after.metadata_location, before.id, before.version]
+        contracts = before.namespace.warehouse.contracts
+        parameters = [after.location, after.metadata_location, before.id, before.version, contracts]
         stored = [document.content, document.crc, document.length]
         return bool(fetch(_MOVE, [*parameters, *stored]))
 
@@ -271,13 +272,14 @@ _REMOVE = """
     generic as (delete from generic_table g using live where g.tabular_id = live.id)
     delete from tabular t using live where t.id = live.id returning t.id
 """
-_MOVE = """
+_MOVE = f"""
     with moved as (
         update tabular set version = version + 1, location = %s, metadata_location = %s, updated_at = now()
         where id = %s and version = %s and deleted_at is null
+            and {CONTRACTS.format(warehouse="tabular.warehouse_id")} = %s
         returning id, version
     )
     update tabular_document d set version = moved.version, content = %s, crc = %s, length = %s
     from moved where d.tabular_id = moved.id
     returning d.version
-"""
+"""  # noqa: S608 text of our own

@@ -10,6 +10,7 @@ from django.db import IntegrityError
 from catalog.access import namespace_chain
 from catalog.models import Namespace
 from catalog.models.namespace import KEY_SEPARATOR, MAX_PATH_BYTES, path_key
+from catalog.services.contracts import moves as contract_moves
 from catalog.services.namespaces import check_path, lock_tree
 from catalog.services.protection import ensure_unprotected
 from lakewarden.authz.interface import Granted
@@ -60,6 +61,7 @@ def move(
             if Namespace.objects.filter(**_at(namespace, destination)).exclude(id=namespace.id).exists():
                 raise AlreadyExists(f"Cannot move {namespace} to {shown}. Namespace already exists")
             _check_room(namespace, destination)
+            contract_moves.check_namespace(namespace, above, _path(destination, above), context)
             moved = _relocate(namespace, destination, above)
             *before, ref = namespace_chain(namespace)
             after = namespace_chain(above) if above else warehouse_chain(known.warehouse)

@@ -32,10 +32,13 @@ from lakewarden.paging import Page
 from lakewarden.prepared_statements import fetch
 from tenants import access
 from tenants.models import Warehouse
-from tenants.models.warehouse import LOCATION_KEPT
+from tenants.models.warehouse import CONTRACTS, LOCATION_KEPT
 
 TREE_LOCK = 0x10C9
-_PLACE = "select path, path_key, lineage from namespace where id = %s and deleted_at is null"
+_PLACE = f"""
+    select path, path_key, lineage, {CONTRACTS.format(warehouse="namespace.warehouse_id")}
+    from namespace where id = %s and deleted_at is null
+"""  # noqa: S608 text of our own
 _EXCLUSIVE = "select pg_advisory_xact_lock(%s::int, %s::int)"
 _SHARED = "select pg_advisory_xact_lock_shared(%s::int, %s::int)"
 
@@ -123,16 +126,19 @@ def tree_of(warehouse_id: UUID) -> int:
     return zlib.crc32(warehouse_id.bytes) - (1 << 31)
 
 
-def hold_place(namespace: Namespace) -> None:
+def hold_place(namespace: Namespace, *, is_judged: bool = False) -> None:
     """Read the current path of the namespace, and prevent its change until the transaction ends.
 
-    Raises NoSuchNamespace.
+    `is_judged`: the data contracts that apply in it were asked. Raises NoSuchNamespace, and Unavailable if one of them
+    was changed since then.
     """
     lock_tree(namespace.warehouse_id, exclusive=False)
     rows = fetch(_PLACE, [namespace.id])
     if not rows:
         raise NoSuchNamespace(f"Namespace does not exist: {namespace}")
-    namespace.path, namespace.path_key, namespace.lineage = rows[0]
+    namespace.path, namespace.path_key, namespace.lineage, contracts = rows[0]
+    if is_judged and contracts != namespace.warehouse.contracts:
+        raise Unavailable("A data contract was changed in the meantime; nothing was changed. Try again")
 
 
 def _hold_top(warehouse: Warehouse) -> None:

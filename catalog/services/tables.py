@@ -21,6 +21,9 @@ from catalog.services import (
     staged_creations,
     tabulars,
 )
+from catalog.services.contracts import effective, gate
+from catalog.services.contracts.combined import Combined
+from catalog.services.contracts.proposals import Proposal
 from catalog.services.location_claims import Claim
 from catalog.services.pointer import NewMetadata, Stored
 from lakewarden.authz.interface import Granted
@@ -94,7 +97,18 @@ def _first_metadata(
     )
     metadata = first_metadata(target, body, uuid=uuid, location=location)
     data_paths.check(target.warehouse, claim.location, metadata.properties, before={})
+    _judge(namespace, request.name, metadata)
     return uuid, metadata, claim
+
+
+def _judge(namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata) -> None:
+    """Raises ContractViolated for a new table that the data contracts do not allow, Unavailable as verifiers do."""
+    gate.check_creation(creation(namespace, name, metadata))
+
+
+def creation(namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata) -> Proposal:
+    """What the data contracts judge of a new table."""
+    return Proposal("create", gate.about_new(namespace, name, _TABLE), None, metadata, namespace.context)
 
 
 def first_metadata(namespace: Namespace, body: bytes, *, uuid: UUID, location: str) -> engine.TableMetadata:
@@ -135,6 +149,7 @@ def written_by_commit(namespace: Granted[Namespace], name: str, commit: CommitTa
     with _name_required(namespace, name):
         tabulars.check_free(namespace.target, name, _TABLE)
         tabulars.check_uuid_free(namespace, metadata.uuid, what=_TABLE)
+        _judge(namespace, name, metadata)
         return tabulars.write(_creation(namespace, name, metadata, claim=claim))
 
 
@@ -187,12 +202,19 @@ def commit(granted: Granted[Tabular], request: CommitTable) -> Stored:
     return pointer.commit(prepared(granted, request))
 
 
-def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
-    """The table's part of a commit, not carried out yet."""
+def prepared(granted: Granted[Tabular], request: CommitTable, *, rules: Combined | None = None) -> pointer.Commit:
+    """The table's part of a commit, not carried out yet; `rules` as in `pointer.Commit`."""
     commit_limits.check_commit(request.requirements, request.updates)
 
-    def compute(base: Stored) -> NewMetadata | None:
-        before = base.opened or engine.TableMetadata.decode(base.metadata)
+    def proposal(before: engine.TableMetadata, after: engine.TableMetadata) -> Proposal:
+        about = gate.about_tabular(granted.target)
+        return Proposal("commit", about, before, after, granted.context, request.requirements, request.updates)
+
+    def propose(base: Stored, new: NewMetadata) -> Proposal:
+        return proposal(_opened(base), new.opened or engine.TableMetadata.decode(new.encoded))
+
+    def compute(base: Stored, rules: Combined | None) -> NewMetadata | None:
+        before = _opened(base)
         after = engine.commit(
             before,
             request.requirements,
@@ -207,10 +229,16 @@ def prepared(granted: Granted[Tabular], request: CommitTable) -> pointer.Commit:
         if after is before:
             return None
         data_paths.check(warehouse, after.location, after.properties, before=before.properties)
+        if rules is not None:
+            gate.check(proposal(before, after), rules)
         return new_metadata(after, obsolete=engine.removed_metadata_files(before, after))
 
     size = commit_limits.size(request.requirements, request.updates)
-    return pointer.Commit(granted, compute, "updateTable", size)
+    return pointer.Commit(granted, compute, propose, "updateTable", size, rules)
+
+
+def _opened(stored: Stored) -> engine.TableMetadata:
+    return stored.opened or engine.TableMetadata.decode(stored.metadata)
 
 
 def register(
@@ -225,6 +253,7 @@ def register(
     def read(file: bytes) -> NewMetadata:
         metadata = engine.TableMetadata.read_file(file)
         namespace.target.warehouse.format_policy.ensure_allowed(metadata.format_version)
+        _judge_registered(namespace, name, metadata, replacing.target if replacing else None)
         return new_metadata(metadata)
 
     return tabulars.register(
@@ -235,6 +264,17 @@ def register(
         read=read,
         replacing=replacing.target if replacing else None,
     )
+
+
+def _judge_registered(
+    namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata, replaced: Tabular | None
+) -> None:
+    """A table that replaces another one is judged as a change of that one."""
+    about, before = gate.about_new(namespace, name, _TABLE), None
+    if replaced is not None:
+        about, before = gate.about_tabular(replaced), _opened(pointer.newest(replaced))
+    rules = effective.of_namespace(namespace.target) if replaced is None else effective.of_tabular(replaced)
+    gate.check_and_ask(Proposal("register", about, before, metadata, namespace.context), rules)
 
 
 def metadata_at(warehouse: Granted[Warehouse], metadata_location: str) -> bytes:

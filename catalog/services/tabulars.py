@@ -14,6 +14,8 @@ from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.services import limits, location_claims, locations, metadata_files
+from catalog.services.contracts import changes as contract_changes
+from catalog.services.contracts import moves
 from catalog.services.deletion.drop_tabular import remove
 from catalog.services.location_claims import Claim, FileClaim
 from catalog.services.namespaces import hold_place
@@ -148,8 +150,10 @@ def add(creation: Creation) -> Stored:
     document = pack(new.file, new.encoded)
     try:
         with changing():
-            hold_place(target)  # the owner's grant stores the ids of the objects that contain it
+            # the owner's grant stores the ids of the objects that contain it
+            hold_place(target, is_judged=True)
             if creation.replacing is not None:
+                contract_changes.hand_over(creation.replacing, tabular.id)
                 tags.hand_over(creation.replacing, tabular.id, with_columns=creation.replacing.uuid == tabular.uuid)
             if creation.replacing is not None and remove(creation.replacing)[0]:
                 # the outcome of the key is the new table, which a repeated request is answered with
@@ -243,13 +247,14 @@ def rename(granted: Granted[Tabular], destination: Granted[Namespace], name: str
     if target.id != tabular.namespace_id:
         _ensure_nobody_gains(granted, destination)
         ensure_room(target)
+        moves.check_tabular(tabular, target, name, granted.context)
     found = Tabular.objects.filter(namespace=target, name_key=match_key(name)).exclude(id=tabular.id).first()
     if found is not None:
         raise _rename_refused(str(tabular), target, name, found=found.kind)
     before = str(tabular)
     try:
         with changing():
-            hold_place(target)
+            hold_place(target, is_judged=target.id != tabular.namespace_id)
             # only if it is still where it was when the caller was authorized
             found_there = Tabular.objects.filter(id=tabular.id, namespace_id=tabular.namespace_id)
             changed = found_there.update(

@@ -7,6 +7,9 @@ import msgspec
 from catalog.iceberg import views as engine
 from catalog.models import Namespace, Tabular
 from catalog.services import commit_limits, location_claims, locations, pointer, tabulars
+from catalog.services.contracts import gate
+from catalog.services.contracts.combined import Combined
+from catalog.services.contracts.proposals import Proposal
 from catalog.services.pointer import NewMetadata, Stored
 from catalog.services.tables import now_ms
 from lakewarden.authz.interface import Granted
@@ -40,6 +43,7 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
         generated=request.location is None and target.warehouse.profile.layout.has_own_tabulars,
     )
     metadata = engine.create(body, uuid=str(uuid), location=location, now_ms=now_ms())
+    gate.check_creation(_proposal("create", namespace, request.name, metadata))
     return tabulars.insert(
         tabulars.Creation(
             namespace=namespace,
@@ -54,22 +58,40 @@ def create(namespace: Granted[Namespace], request: CreateView, body: bytes) -> S
 
 def register(namespace: Granted[Namespace], name: str, metadata_location: str) -> Stored:
     """Register an existing metadata file as a view; raises as `tables.register` does."""
-    return tabulars.register(
-        namespace, name, _VIEW, metadata_location, read=lambda file: _new(engine.ViewMetadata.read_file(file))
-    )
+
+    def read(file: bytes) -> NewMetadata:
+        metadata = engine.ViewMetadata.read_file(file)
+        gate.check_creation(_proposal("register", namespace, name, metadata))
+        return _new(metadata)
+
+    return tabulars.register(namespace, name, _VIEW, metadata_location, read=read)
+
+
+def _proposal(change: str, namespace: Granted[Namespace], name: str, metadata: engine.ViewMetadata) -> Proposal:
+    return Proposal(change, gate.about_new(namespace, name, _VIEW), None, metadata, namespace.context)
 
 
 def replace(granted: Granted[Tabular], request: CommitView) -> Stored:
     """Apply updates whose requirements hold, as `tables.commit` does."""
     commit_limits.check_commit(request.requirements, request.updates)
 
-    def compute(base: Stored) -> NewMetadata | None:
+    def proposal(before: engine.ViewMetadata, after: engine.ViewMetadata) -> Proposal:
+        about = gate.about_tabular(granted.target)
+        return Proposal("commit", about, before, after, granted.context, request.requirements, request.updates)
+
+    def propose(base: Stored, new: NewMetadata) -> Proposal:
+        return proposal(engine.ViewMetadata.decode(base.metadata), engine.ViewMetadata.decode(new.encoded))
+
+    def compute(base: Stored, rules: Combined | None) -> NewMetadata | None:
         before = engine.ViewMetadata.decode(base.metadata)
         after = engine.commit(before, request.requirements, request.updates, now_ms=now_ms())
-        return None if after is before else _new(after)
+        if after is before:
+            return None
+        gate.check(proposal(before, after), rules)
+        return _new(after)
 
     size = commit_limits.size(request.requirements, request.updates)
-    return pointer.commit(pointer.Commit(granted, compute, "updateView", size))
+    return pointer.commit(pointer.Commit(granted, compute, propose, "updateView", size))
 
 
 def _new(metadata: engine.ViewMetadata) -> NewMetadata:

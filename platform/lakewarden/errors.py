@@ -23,6 +23,7 @@ LakewardenError
 │   ├── WarehouseHasUnfinishedTasks files of what was dropped in it are still being removed
 │   ├── TagInUse                an object has the tag: remove it there first
 │   ├── Protected               it is protected from deletion: lift that first
+│   ├── ContractViolated        a data contract does not allow the change
 │   └── CommitFailed                a requirement does not hold: reload and try again
 │       └── StaleUpdate             the update was built on an older snapshot: a fresh attempt may succeed
 ├── PayloadTooLarge 413
@@ -184,6 +185,10 @@ class TagInUse(Conflict):
 
 class Protected(Conflict):
     wire_type = "ProtectedException"
+
+
+class ContractViolated(Conflict):
+    wire_type = "ContractViolatedException"
 
 
 class CommitFailed(Conflict):

@@ -56,6 +56,9 @@ class Warehouse(models.Model):
     allowed_format_versions = ArrayField(models.IntegerField(), default=all_format_versions)
     default_format_version = models.IntegerField(null=True)
     managed_by = models.TextField(default=SELF_MANAGED)
+    contracts = models.BigIntegerField(
+        db_default=0, default=0, help_text="The version of all data contracts in it; 0: there has never been one."
+    )
     version = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(null=True)
@@ -119,6 +122,8 @@ LOCATIONS_KEPT: Final = (
     "select w.id, w.location from warehouse w where w.id in ({ids}) order by w.id for share of w skip locked"
 )
 """SQL for other apps' queries: as LOCATION_KEPT, without those that others are changing."""
+CONTRACTS: Final = "(select contracts from warehouse where id = {warehouse})"
+"""SQL for other apps' queries: the version of the data contracts in the warehouse."""
 WAREHOUSE = Shape(Warehouse, "w")
 PROJECT = Shape(Project, "p")
 

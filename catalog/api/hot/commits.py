@@ -8,8 +8,10 @@ from catalog.api.hot.write import HotWrite, WriteCall, answered, decoded
 from catalog.api.rendering import COMMIT_SUFFIX
 from catalog.services import tables
 from catalog.services.commit_writer.writer import commit
+from catalog.services.contracts import effective
 from catalog.services.tables import CommitTable
 from lakewarden.authz.actions import TableAction
+from lakewarden.hot.coalescer import NotAnswered
 from lakewarden.hot.routes import Answer
 
 
@@ -20,7 +22,11 @@ async def _commit(call: WriteCall) -> Answer | None:
     granted = await asked(hot_access.table(call.context, *call.key, action=TableAction.COMMIT))
     if granted is None:
         return None
-    done = await commit(tables.prepared(granted, body))
+    try:
+        rules = await effective.found(granted.target.namespace, granted.target)
+    except NotAnswered:
+        return None
+    done = await commit(tables.prepared(granted, body, rules=rules))
     return None if done is None else await answered(call, done, suffix=COMMIT_SUFFIX)
 
 

@@ -16,12 +16,12 @@ from catalog.api.hot.call import Handler, KnownCaller
 from catalog.services.pointer import Stored
 from lakewarden import config
 from lakewarden.context import RequestContext
-from lakewarden.errors import BadRequest, CommitStateUnknown, Forbidden, LakewardenError, Unavailable
+from lakewarden.errors import BadRequest, CommitStateUnknown, ContractViolated, Forbidden, LakewardenError, Unavailable
 from lakewarden.fair_shares import Shares
 from lakewarden.hot.coalescer import Key
 from lakewarden.hot.fair_threads import too_many
 from lakewarden.hot.routes import Answer, HotRequest
-from lakewarden.http.call_recording import note_call
+from lakewarden.http.call_recording import note_call, note_refused
 from lakewarden.http.json_bodies import decode
 from lakewarden.http.repeatable import with_key
 from lakewarden.http.request import clean_request_id, context_of
@@ -81,6 +81,9 @@ class HotWrite:
         try:
             return await self.perform(call)
         except Exception as error:  # noqa: BLE001 as in `http.request_life`: every error becomes an answer
+            if isinstance(error, ContractViolated):  # a verifier must not be asked twice
+                note_refused(call.context, asked=f"{call.request.method} {call.request.path.decode()}")
+                return failed(call.request, error, call.context.request_id)
             return None if _is_for_django(error, call.context) else failed(call.request, error, call.context.request_id)
 
 

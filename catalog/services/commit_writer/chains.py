@@ -1,7 +1,7 @@
 """The commits of one group, each computed on the result of the one before, with their metadata files."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Final
@@ -9,6 +9,7 @@ from typing import Final
 from catalog.documents import pack
 from catalog.services import limits, metadata_files
 from catalog.services.commit_writer import file_threads
+from catalog.services.contracts import gate, verifiers
 from catalog.services.pointer import Commit, NewMetadata, Stored, moved
 from lakewarden import config
 from lakewarden.errors import CommitStateUnknown, Unavailable
@@ -42,6 +43,11 @@ class Asked:
         self.epoch = tabular.namespace.warehouse.project.authz_epoch
         self.place = tabular.namespace_id, tabular.name_key, self.epoch
 
+    @property
+    def is_verified(self) -> bool:
+        """Whether a verifier of a data contract is asked about it."""
+        return self.commit.rules is not None and bool(self.commit.rules.verifiers)
+
     def tell(self, outcome: Stored | Exception | None) -> None:
         if self.outcome.done():
             return  # its caller has gone away
@@ -56,6 +62,7 @@ class Step:
     """The outcome of a commit, provided that all steps before it are committed; `new` is None if it changes nothing."""
 
     asked: Asked
+    base: Stored
     outcome: Stored | Exception
     new: NewMetadata | None = None
     file: bytes = b""
@@ -102,23 +109,56 @@ def tell_all(group: Iterable[Asked], outcome: Exception | None) -> None:
 async def build(base: Stored, asked: Sequence[Asked]) -> Chain:
     """Compute the commits, each based on the one before, and write their files.
 
-    A commit whose file cannot be written gets the error, and the others are computed without it. Commits that the
-    writer does not handle get None.
+    A commit that a verifier refuses, or whose file cannot be written, gets the error, and the others are computed
+    without it. Commits that the writer does not handle get None.
     """
     chain, left = Chain(base), list(asked)
     while left:
         steps = await _computed(chain.tip, left)
-        changing = [step for step in steps if step.new]
+        failed = await _refused(steps)
+        ready = steps[: _first(failed, steps)]
+        changing = [step for step in ready if step.new]
         warehouse = base.tabular.namespace.warehouse
         results = await file_threads.store(warehouse, [(step.new.file, step.file) for step in changing if step.new])
-        failed = {step: error for step, error in zip(changing, results, strict=True) if error is not None}
-        valid = next((at for at, step in enumerate(steps) if step in failed), len(steps))
+        failed |= {step: error for step, error in zip(changing, results, strict=True) if error is not None}
+        valid = _first(failed, steps)
         chain.append(steps[:valid])
-        file_threads.discard(warehouse, [step.new.file for step in steps[valid:] if step.new and step not in failed])
+        file_threads.discard(warehouse, [step.new.file for step in ready[valid:] if step.new and step not in failed])
         for step, error in failed.items():
             step.asked.tell(error)
         left = [step.asked for step in steps[valid:] if step not in failed]
     return chain
+
+
+def _first(failed: Mapping[Step, Exception], steps: Sequence[Step]) -> int:
+    return next((at for at, step in enumerate(steps) if step in failed), len(steps))
+
+
+async def _refused(steps: Sequence[Step]) -> dict[Step, Exception]:
+    """The errors of verifiers that are asked about the steps, all at once.
+
+    Of several refusals only the first one counts: the steps after it were based on it, and are asked about again.
+    """
+    asked = [step for step in steps if step.new and step.asked.is_verified]
+    errors = await asyncio.gather(*map(_asked_about, asked))
+    failed: dict[Step, Exception] = {}
+    for step, error in zip(asked, errors, strict=True):
+        if isinstance(error, Unavailable) or (error is not None and not failed):
+            failed[step] = error
+    return failed
+
+
+async def _asked_about(step: Step) -> Exception | None:
+    """It is one commit's alone, whatever it was."""
+    one = step.asked.commit
+    assert step.new is not None  # noqa: S101 the caller has checked both
+    assert one.rules is not None  # noqa: S101
+    try:
+        proposal = one.propose(step.base, step.new)
+        violations = await verifiers.asked(proposal, one.rules.verifiers)
+    except Exception as error:  # noqa: BLE001
+        return error
+    return gate.refusal(proposal, violations) if violations else None
 
 
 async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
@@ -148,9 +188,9 @@ async def _computed(tip: Stored, asked: Sequence[Asked]) -> list[Step]:
 def _step(tip: Stored, asked: Asked) -> Step | None:
     """None if the writer does not handle this commit."""
     try:
-        new = asked.commit.compute(tip)
+        new = asked.commit.compute(tip, asked.commit.rules)
         if new is None:
-            return Step(asked, tip)
+            return Step(asked, tip, tip)
         if new.location != tip.tabular.location:
             return None
         limits.check(new, tip)
@@ -162,10 +202,10 @@ def _step(tip: Stored, asked: Asked) -> Step | None:
             properties=new.properties,
         )
     except Exception as error:  # noqa: BLE001 it is one commit's alone, whatever it was
-        return Step(asked, error)
+        return Step(asked, tip, error)
     new = replace(new, file=file)
     state = Stored(moved(tip.tabular, new), pack(file, new.encoded), new.encoded, new.opened)
-    return Step(asked, state, new, content)
+    return Step(asked, tip, state, new, content)
 
 
 @cache

@@ -117,7 +117,9 @@ class _Lane:
 
     async def _carry_out(self, group: list[Asked]) -> None:
         known = max(group, key=lambda each: each.number).commit.granted.target
-        if self._locked_groups:
+        # nobody holds a row while a verifier answers
+        is_verified = any(each.is_verified for each in group)
+        if self._locked_groups and not is_verified:
             self._locked_groups -= 1
             await self._carry_out_locked(group, known)
             return
@@ -140,6 +142,11 @@ class _Lane:
             chain.discard()
             if outcome is Swap.LOST:
                 bases.forget(known)
+                if is_verified:
+                    base = await bases.newest(known)
+                    if base is None:
+                        break
+                    continue
                 self._locked_groups = LOCKED_GROUPS
                 await self._carry_out_locked(group, known)
                 return

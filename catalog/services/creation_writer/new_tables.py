@@ -8,10 +8,12 @@ from catalog.documents import pack
 from catalog.models import Namespace, Tabular
 from catalog.services import data_paths, limits, location_claims, locations, metadata_files
 from catalog.services.commit_writer import file_threads
+from catalog.services.contracts import effective, gate
+from catalog.services.contracts.combined import Combined
 from catalog.services.creation_writer import additions
 from catalog.services.creation_writer.additions import TABULARS, Addition
 from catalog.services.pointer import Stored, change_of
-from catalog.services.tables import CreateTable, first_metadata, new_metadata
+from catalog.services.tables import CreateTable, creation, first_metadata, new_metadata
 from catalog.services.tabulars import has_room
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import LakewardenError
@@ -48,8 +50,11 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes) -> Stor
         check_name(name, what=Tabular.Kind.TABLE)
         if await _NAMED.find((target.id, match_key(name))) is not None or not has_room(target):
             return None
+        rules = await effective.found(target)
+        if rules is not None and rules.verifiers:
+            return None  # `tables.create` asks them
         caller = namespace.context.caller.id
-        stored, content = await PACE.run(caller, partial(_first, target, name, body))
+        stored, content = await PACE.run(caller, partial(_first, namespace, name, body, rules))
     except (LakewardenError, NotAnswered):
         return None  # `tables.create` raises the error
     warehouse, file = target.warehouse, stored.tabular.metadata_location
@@ -64,13 +69,16 @@ async def _create(namespace: Granted[Namespace], name: str, body: bytes) -> Stor
     return None
 
 
-def _first(namespace: Namespace, name: str, body: bytes) -> tuple[Stored, bytes]:
+def _first(granted: Granted[Namespace], name: str, body: bytes, rules: Combined | None) -> tuple[Stored, bytes]:
     """The table as it will be, and the content of its metadata file."""
+    namespace = granted.target
     warehouse, uuid = namespace.warehouse, new_id()
     location = locations.default_location(namespace, name, uuid)
     place = locations.inside(warehouse, location)
     metadata = first_metadata(namespace, body, uuid=uuid, location=location)
     data_paths.check(warehouse, place, metadata.properties, before={})
+    if rules is not None:
+        gate.check(creation(granted, name, metadata), rules)
     new = new_metadata(metadata)
     limits.check(new, None)
     file, content = metadata_files.prepare(warehouse, place, new.encoded, version=0, properties=new.properties)

@@ -317,6 +317,16 @@ REQUIRED: dict[Action, Needs] = {
         ),
         (frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     ),
+    # whoever may change a schema must not thereby be able to lift what the schema promises
+    **dict.fromkeys(
+        (
+            WarehouseAction.SET_CONTRACT,
+            NamespaceAction.SET_CONTRACT,
+            TableAction.SET_CONTRACT,
+            ViewAction.SET_CONTRACT,
+        ),
+        (frozenset({_P.OWNERSHIP, _P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
+    ),
     # it also removes everything inside: an owner of the namespace does not own that, so ownership is not enough here
     NamespaceAction.FORCE_DROP_ALL: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),
     NamespaceAction.MOVE: (frozenset({_P.MANAGE_GRANTS}), frozenset({_P.MODIFY})),

@@ -7,6 +7,7 @@ unknown name, an invalid value or a contradiction.
 from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
 from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
 from lakewarden.config.clouds import AwsConfig, AzureConfig, GcsConfig
+from lakewarden.config.contracts import ContractsConfig, VerifierConfig
 from lakewarden.config.database import DatabaseConfig, SessionTimeouts, WorkerConfig
 from lakewarden.config.environment import PREFIX, ConfigError, current, read
 from lakewarden.config.events import EventsConfig, KafkaSinkConfig, NatsSinkConfig, SinkConfig, WebhookSinkConfig
@@ -30,6 +31,7 @@ __all__ = [
     "CatalogConfig",
     "Config",
     "ConfigError",
+    "ContractsConfig",
     "DatabaseConfig",
     "DeletionConfig",
     "EventsConfig",
@@ -54,6 +56,7 @@ __all__ = [
     "TagsConfig",
     "UsageConfig",
     "VaultConfig",
+    "VerifierConfig",
     "WebhookSinkConfig",
     "WorkerConfig",
     "current",

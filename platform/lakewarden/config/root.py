@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from lakewarden.config.authorization import AuthorizationConfig, OpenFgaConfig, RolesConfig
 from lakewarden.config.catalog import CatalogConfig, DeletionConfig, LakehouseConfig, StorageConfig
 from lakewarden.config.console import ConsoleConfig
+from lakewarden.config.contracts import ContractsConfig
 from lakewarden.config.database import DatabaseConfig, WorkerConfig
 from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
@@ -46,6 +47,7 @@ class Config(Section):
     secrets: SecretsConfig = Field(default_factory=SecretsConfig)
     storage: StorageConfig = Field(default_factory=StorageConfig)
     catalog: CatalogConfig = Field(default_factory=CatalogConfig)
+    contracts: ContractsConfig = Field(default_factory=ContractsConfig)
     quotas: QuotasConfig = Field(default_factory=QuotasConfig)
     tags: TagsConfig = Field(default_factory=TagsConfig)
     deletion: DeletionConfig = Field(default_factory=DeletionConfig)

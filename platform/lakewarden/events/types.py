@@ -178,6 +178,21 @@ _TAGS: Final[dict[str, EventType]] = {
         ("path", "field-id", "column"),
     ),
 }
+_GOVERNED: Final = ("warehouse", "namespace", "table", "view")
+_CONTRACTS: Final[dict[str, EventType]] = {
+    "setDataContract": EventType(
+        "A data contract was set on an object, or changed.",
+        _GOVERNED,
+        ("warehouse-id", "contract", "contract-version", "before"),
+        ("namespace", "name"),
+    ),
+    "removeDataContract": EventType(
+        "The data contract of an object was removed.",
+        _GOVERNED,
+        ("warehouse-id", "contract-version", "before"),
+        ("namespace", "name"),
+    ),
+}
 _TASKS: Final[dict[str, EventType]] = {
     "controlTask": EventType(
         "A task was stopped, cancelled or rescheduled.",
@@ -197,6 +212,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
     "Server, projects, users and roles": _TENANTS,
     "Rights": _RIGHTS,
     "Tags": _TAGS,
+    "Data contracts": _CONTRACTS,
     "Tasks": _TASKS,
 }
 EVENTS: Final[Mapping[str, EventType]] = {

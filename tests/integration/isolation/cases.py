@@ -157,6 +157,7 @@ _PLACES = {"server": _M + "/server", "project": _M + "/project", "warehouse": _W
 _TAG = _M + "/tag-definition/{tag_definition_id}"
 _SCOPE = ["warehouse", "namespace", "table", "view", "generic-table", "column"]
 _TAGGED = (_W, *_IN.values(), _IN["table"] + "/column/{column_name}")
+_GOVERNED = (_W, *(place for kind, place in _IN.items() if kind != "generic-table"))
 _OWN_W = _M + "/warehouse/{own_warehouse}"
 _PROFILE = {"type": "local", "base-path": "{free}"}
 _SAME_PROFILE = {"type": "local", "base-path": "{base}"}
@@ -324,6 +325,11 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_TAG}/grants": [Case()],
     f"POST {_TAG}/grants": [Case({"writes": [{"privilege": "apply", "principal": {"user": "oidc~nobody"}}]})],
     f"GET {_TAG}/grants/grantable-privileges": [Case()],
+    **{f"GET {place}/contract": [Case()] for place in _GOVERNED},
+    **{f"PUT {place}/contract": [Case({"forbidden-properties": ["never"]})] for place in _GOVERNED},
+    **{f"DELETE {place}/contract": [Case()] for place in _GOVERNED},
+    **{f"GET {place}/contract/effective": [Case()] for place in _GOVERNED[1:]},
+    **{f"POST {place}/contract/check": [Case({"schema": SCHEMA})] for place in _GOVERNED[1:]},
     **{f"GET {place}/tags": [Case(), Case(query="effective=true")] for place in _TAGGED},
     **{f"PUT {place}/tags/{{tag_name}}": [Case({})] for place in _TAGGED},
     **{f"DELETE {place}/tags/{{tag_name}}": [Case()] for place in _TAGGED},

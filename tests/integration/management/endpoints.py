@@ -185,6 +185,21 @@ ACTIONS: dict[str, Action] = {
     f"GET {_TABLE}/column/{{column_name}}/tags": _T.GET_METADATA,
     f"GET {_VIEW}/tags": _V.GET_METADATA,
     f"GET {_GENERIC_TABLE}/tags": GenericTableAction.GET_METADATA,
+    **{
+        f"{method} {place}/contract": action
+        for place, read, manage in (
+            (_WAREHOUSE, _W.GET_METADATA, _W.SET_CONTRACT),
+            (_NAMESPACE, _N.GET_METADATA, _N.SET_CONTRACT),
+            (_TABLE, _T.GET_METADATA, _T.SET_CONTRACT),
+            (_VIEW, _V.GET_METADATA, _V.SET_CONTRACT),
+        )
+        for method, action in (("GET", read), ("PUT", manage), ("DELETE", manage))
+    },
+    **{
+        route: read
+        for place, read in ((_NAMESPACE, _N.GET_METADATA), (_TABLE, _T.GET_METADATA), (_VIEW, _V.GET_METADATA))
+        for route in (f"GET {place}/contract/effective", f"POST {place}/contract/check")
+    },
     "GET /warehouse": _P.LIST_WAREHOUSES,
     "POST /warehouse": _P.CREATE_WAREHOUSE,
     "POST /warehouse-creation-validation": _P.CREATE_WAREHOUSE,
