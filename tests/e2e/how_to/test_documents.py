@@ -149,6 +149,28 @@ EXPECTED = {
             "TagInUseException",
         ),
     ),
+    "how-to/data-contracts.md": Expected(
+        calls=(
+            "200 POST /ID/namespaces",
+            "200 GET /ID/namespaces/shop?returnUuid=true",
+            "200 PUT /warehouse/ID/namespace/ID/contract",
+            "409 POST /ID/namespaces/shop/tables",
+            "200 POST /ID/namespaces/shop/tables",
+            "200 GET /ID/namespaces/shop/tables/orders",
+            "409 POST /ID/namespaces/shop/tables/orders",
+            "200 POST /warehouse/ID/table/ID/contract/check",
+            "200 GET /warehouse/ID/table/ID/contract/effective",
+            "204 DELETE /warehouse/ID/namespace/ID/contract",
+            "200 POST /ID/namespaces/shop/tables/orders",
+        ),
+        told=(
+            "'owner' is missing or empty (rule required-properties, set on namespace shop)",
+            "'email' would be dropped",
+            "false\n",
+            '"total"',
+            '["schema-compatibility",null,"shop"]',
+        ),
+    ),
     "tutorial/two-engines-two-users.md": Expected(
         calls=(
             "404 GET config?warehouse=demo",
