@@ -133,8 +133,9 @@ def _replacement(view: view_engine.ViewMetadata, schema: Raw) -> CommitBody:
     """What gives the view this schema, and leaves its queries."""
     known = view.find_schema(schema)
     number = msgspec.json.decode(view.current_version["version-id"]) + 1
-    ids = {"version-id": number, "schema-id": LAST_ADDED if known is None else known}
-    add = {"action": "add-view-version", "view-version": {**view.current_version, **ids}}
+    # an equal version would be used again, and not count as added
+    own = {"summary": {"dry-run": str(new_id())}, "schema-id": LAST_ADDED if known is None else known}
+    add = {"action": "add-view-version", "view-version": {**view.current_version, **own, "version-id": number}}
     current = {"action": "set-current-view-version", "view-version-id": LAST_ADDED}
     return CommitBody(_updates(*_adding(schema, known), add, current))
 
