@@ -21,7 +21,7 @@ from lakewarden.fair_shares import Shares
 from lakewarden.hot.coalescer import Key
 from lakewarden.hot.fair_threads import too_many
 from lakewarden.hot.routes import Answer, HotRequest
-from lakewarden.http.call_recording import note_call, note_refused
+from lakewarden.http.call_recording import note_call, note_denial
 from lakewarden.http.json_bodies import decode
 from lakewarden.http.repeatable import with_key
 from lakewarden.http.request import clean_request_id, context_of
@@ -82,7 +82,7 @@ class HotWrite:
             return await self.perform(call)
         except Exception as error:  # noqa: BLE001 as in `http.request_life`: every error becomes an answer
             if isinstance(error, ContractViolated):  # a verifier must not be asked twice
-                note_refused(call.context, asked=f"{call.request.method} {call.request.path.decode()}")
+                note_denial(call.context, asked=f"{call.request.method} {call.request.path.decode()}")
                 return failed(call.request, error, call.context.request_id)
             return None if _is_for_django(error, call.context) else failed(call.request, error, call.context.request_id)
 

@@ -78,28 +78,6 @@ def _note_allowed(context: RequestContext) -> None:
             DECISIONS.add(key, Group(allowed, context.request_id, context.user_agent[:MAX_USER_AGENT]))
 
 
-def note_refused(context: RequestContext, *, asked: str) -> None:
-    """Note for the audit what the trail says was refused, of a request that did not reach Django."""
-    decision = context.trail.refused
-    if decision is None or config.current().audit.decisions == "none":
-        return
-    PENDING.add(
-        Refusal(
-            outcome="denied",
-            actor=context.caller.id,
-            action=decision.action,
-            object_type=decision.object_type,
-            object_id=decision.object_id,
-            project_id=decision.project_id,
-            reason=decision.reason,
-            request_id=context.request_id,
-            user_agent=context.user_agent[:MAX_USER_AGENT],
-            asked=asked[:MAX_TEXT],
-            assumed_role=context.caller.assumed_role or "",
-        )
-    )
-
-
 def note_unauthenticated(scope: Mapping[str, Any], headers: Mapping[bytes, bytes], error: NotAuthorized) -> None:
     """Note a request for the audit that was refused before it reached Django."""
     if config.current().audit.decisions == "none":
@@ -126,23 +104,28 @@ def note_unauthenticated(scope: Mapping[str, Any], headers: Mapping[bytes, bytes
 def note_refused(context: RequestContext, route: str, error: LakewardenError, *, address: str) -> None:
     """Count a call that was refused outside of Django, and note for the audit what it was refused."""
     note_call(context, route, error.status)
-    refused = context.trail.refused
-    if refused is None or config.current().audit.decisions == "none":
+    note_denial(context, asked=route, source=address)
+
+
+def note_denial(context: RequestContext, *, asked: str, source: str = "") -> None:
+    """Note for the audit what the trail says was refused, of a request that did not reach Django."""
+    decision = context.trail.refused
+    if decision is None or config.current().audit.decisions == "none":
         return
     PENDING.add(
         Refusal(
             outcome="denied",
             actor=context.caller.id,
-            action=refused.action,
-            object_type=refused.object_type,
-            object_id=refused.object_id,
-            project_id=refused.project_id,
-            reason=refused.reason,
+            action=decision.action,
+            object_type=decision.object_type,
+            object_id=decision.object_id,
+            project_id=decision.project_id,
+            reason=decision.reason,
             request_id=context.request_id,
             user_agent=context.user_agent[:MAX_USER_AGENT],
-            asked=route,
+            asked=asked[:MAX_TEXT],
             assumed_role=context.caller.assumed_role or "",
-            source=address,
+            source=source,
         )
     )
 
