@@ -166,7 +166,7 @@ class ContractCheck(ManagementView):
 
     @extend_schema(request=ContractCheckBody, responses={200: VerdictShape})
     def post(self, _request: Request, **parts: str) -> Response:
-        """Say what the data contracts would refuse of a change, without making it."""
+        """Say what the data contracts would refuse of a change of the object, without making it."""
         asked = self.call.decode(dry_runs.Asked, may_be_large=True)
         granted = self.kind.read(self.context, parts)
         if isinstance(granted.target, Tabular):

@@ -32,7 +32,7 @@ MEMBERS: Final = {
     "allowed-format-versions": "The Iceberg format versions that tables may have.",
     "allowed-values": "The values that a tag of the kind `enumerated` can have.",
     "applied-at": "When the tag was set here, or got its present value.",
-    "ask-verifiers": "Whether the contracts' verifiers are asked, too; they are told that it is a dry run.",
+    "ask-verifiers": "Whether the verifiers of the contracts are asked, too, with `dry-run` set.",
     "asked-about": "Which changes the verifier is asked about; without it, every change.",
     "assignments": "The assignments.",
     "assumed-role": "The id of the role that the caller assumed.",
