@@ -118,7 +118,8 @@ def _section(field: FieldInfo) -> tuple[type[BaseModel], bool] | None:
     """The model below a field, and whether it is one of several by id."""
     kind = field.annotation
     if get_origin(kind) is dict:
-        return get_args(kind)[1], True
+        section = get_args(kind)[1]
+        return (section, True) if isinstance(section, type) and issubclass(section, BaseModel) else None
     if isinstance(kind, UnionType):  # a section that may be left out
         kind = next((each for each in get_args(kind) if isinstance(each, type) and issubclass(each, BaseModel)), kind)
     return (kind, False) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
@@ -126,7 +127,7 @@ def _section(field: FieldInfo) -> tuple[type[BaseModel], bool] | None:
 
 def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
-        return "required"
+        return "none" if field.default_factory is dict else "required"
     if field.default in (None, ()):
         return "none"
     value = field.default

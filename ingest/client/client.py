@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from ingest.client import messages
 from ingest.client.connection import Connection, socket_address
@@ -231,25 +231,24 @@ class IngestClient:
         self._on_ack(ack)
 
     def _refuse(self, nack: Nack) -> None:
-        pending = self._pending.get(nack.sequence_number)
-        if pending is None:
-            if nack.should_retry:  # of no batch in particular: the whole connection is to slow down
-                self._pause(nack)
-                return
-            raise Refused(_sentence(nack), reason=nack.reason, sequence_number=nack.sequence_number)
-        was_put_back = any(not each.is_sent for number, each in self._pending.items() if number < nack.sequence_number)
+        number = nack.sequence_number
+        if number is None or (pending := self._pending.get(number)) is None:
+            if not nack.should_retry:
+                self._give_up(nack)
+            self._pause(nack)  # the whole connection is to slow down
+            return
+        was_put_back = any(not each.is_sent for earlier, each in self._pending.items() if earlier < number)
         pending.is_sent = False
-        if nack.should_retry:
-            pending.retries += 1
-            self._pause(nack)
-        elif nack.reason == "invalid_sequence" and was_put_back:
-            pass  # because an earlier batch was put back: both are sent again
-        elif nack.reason == "invalid_sequence" and self._may_be_behind:
-            pending.retries += 1
-            self._pause(nack)
-        else:
-            self.close()
-            raise Refused(_sentence(nack), reason=nack.reason, sequence_number=nack.sequence_number)
+        if nack.reason == "invalid_sequence" and was_put_back:
+            return  # it came behind a batch that was put back: both are sent again
+        if not nack.should_retry and not (nack.reason == "invalid_sequence" and self._may_be_behind):
+            self._give_up(nack)
+        pending.retries += 1
+        self._pause(nack)
+
+    def _give_up(self, nack: Nack) -> NoReturn:
+        self.close()
+        raise Refused(_sentence(nack), reason=nack.reason, sequence_number=nack.sequence_number)
 
     def _pause(self, nack: Nack) -> None:
         seconds = self._backoff.pause_s(_sentence(nack).rstrip("."), at_least_s=nack.retry_delay_ms / 1000)
@@ -317,4 +316,5 @@ class IngestClient:
 
 def _sentence(nack: Nack) -> str:
     said = nack.error_message.rstrip(".") or "no reason given"
-    return f"the gateway refused batch {nack.sequence_number} ({nack.reason}): {said}"
+    what = "a message" if nack.sequence_number is None else f"batch {nack.sequence_number}"
+    return f"the gateway refused {what} ({nack.reason}): {said}"

@@ -15,9 +15,9 @@ class IngestError(LakewardenError):
 
 
 class Refused(IngestError):
-    """`reason` is the gateway's word for it (`invalid_format`, …), `sequence_number` that of the batch."""
+    """`reason` is the gateway's word for it (`invalid_format`, …), `sequence_number` the batch's, if any."""
 
-    def __init__(self, message: str, *, reason: str, sequence_number: int) -> None:
+    def __init__(self, message: str, *, reason: str, sequence_number: int | None) -> None:
         super().__init__(message)
         self.reason = reason
         self.sequence_number = sequence_number

@@ -15,10 +15,11 @@ PROTOCOL_VERSION = 1
 
 
 class Limits(msgspec.Struct, frozen=True, rename="camel"):
-    """What one message may hold: `max_batch_size` events, `max_message_size` bytes."""
+    """What one message may hold: `max_batch_size` events, `max_message_size` bytes; and the bytes of one event."""
 
     max_batch_size: int = 1000
     max_message_size: int = 4 * 1024 * 1024
+    max_event_size: int = 1024 * 1024
 
 
 class AckDetails(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -36,9 +37,9 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Nack(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Nothing of the batch was stored."""
+    """Nothing of the batch was stored; without a number, it is about another message."""
 
-    sequence_number: int = 0
+    sequence_number: int | None = None
     reason: str
     error_message: str = ""
     should_retry: bool = False

@@ -4,6 +4,7 @@ from ingest.models.batch import IngestBatch
 from ingest.models.connection import IngestConnection
 from ingest.models.flush_request import IngestFlushRequest
 from ingest.models.log_head import IngestLogHead
+from ingest.models.maintenance_run import IngestMaintenanceRun
 from ingest.models.pipeline import IngestPipeline
 from ingest.models.request import IngestRequest
 from ingest.models.source import IngestSource
@@ -13,6 +14,7 @@ __all__ = [
     "IngestConnection",
     "IngestFlushRequest",
     "IngestLogHead",
+    "IngestMaintenanceRun",
     "IngestPipeline",
     "IngestRequest",
     "IngestSource",

@@ -12,6 +12,7 @@ import click
 
 from lakewarden import __version__, config
 from lakewarden.cli_ingest import ingest
+from lakewarden.cli_maintenance import maintenance
 from lakewarden.cli_secrets import secrets
 from lakewarden.cli_setup import configured, load_django, require_current, require_keys
 from lakewarden.postgres import limits
@@ -29,6 +30,7 @@ def main() -> None:
 
 main.add_command(secrets)
 main.add_command(ingest)
+main.add_command(maintenance)
 
 
 @main.command()

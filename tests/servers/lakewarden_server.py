@@ -27,6 +27,13 @@ class DevServer:
     data_dir: Path
     process: ManagedProcess
 
+    @property
+    def database_url(self) -> str:
+        """As the reference of the development server says how to find it."""
+        port = (self.data_dir / "postgres" / "postmaster.pid").read_text(encoding="utf-8").splitlines()[3]
+        password = (self.data_dir / "postgres.password").read_text(encoding="utf-8").strip()
+        return f"postgresql://postgres:{password}@127.0.0.1:{port}/lakewarden"
+
     def token(self, client: AdminCredentials | EngineCredentials) -> str:
         """An access token of one of its clients, by client credentials."""
         form = {

@@ -66,7 +66,7 @@ def cut(found: Iterator[Event | Place | None], limits: Limits) -> Iterator[Batch
                 yield Batch(tuple(waiting), end) if waiting else None
                 waiting, size = [], 0
                 continue
-            _require_fits(item, room)
+            _require_fits(item, min(room, limits.max_event_size))
             if waiting and (size + len(item.content) + 1 > room or len(waiting) >= limits.max_batch_size):
                 yield Batch(tuple(waiting), end)
                 waiting, size = [], 0
@@ -81,7 +81,7 @@ def cut(found: Iterator[Event | Place | None], limits: Limits) -> Iterator[Batch
         yield Batch(tuple(waiting), end)
 
 
-def _require_fits(event: Event, room: int) -> None:
+def _require_fits(event: Event, most: int) -> None:
     size = len(event.content)
-    if size > room:
-        raise WrongLine(event.line.number, f"its event has {size:,} bytes; a message may have {room:,} at most.")
+    if size > most:
+        raise WrongLine(event.line.number, f"its event has {size:,} bytes; the gateway takes {most:,} at most.")

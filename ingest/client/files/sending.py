@@ -119,7 +119,7 @@ class Sending:
 
     def _explained(self, error: Refused) -> Refused:
         """With the input's line numbers in place of the indexes of events in the batch."""
-        batch = self._unanswered.get(error.sequence_number)
+        batch = None if error.sequence_number is None else self._unanswered.get(error.sequence_number)
         if batch is None:
             return error
 

@@ -13,6 +13,7 @@ from lakewarden.config.environment import PREFIX, ConfigError, current, read
 from lakewarden.config.events import EventsConfig, KafkaSinkConfig, NatsSinkConfig, SinkConfig, WebhookSinkConfig
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
 from lakewarden.config.ingest import IngestConfig
+from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
@@ -43,6 +44,7 @@ __all__ = [
     "KubernetesConfig",
     "LakehouseConfig",
     "LogConfig",
+    "MaintenanceConfig",
     "NatsSinkConfig",
     "OidcConfig",
     "OpenFgaConfig",

@@ -13,6 +13,7 @@ from lakewarden.config.database import DatabaseConfig, WorkerConfig
 from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
 from lakewarden.config.ingest import IngestConfig
+from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.secrets import SecretsConfig
@@ -53,6 +54,7 @@ class Config(Section):
     deletion: DeletionConfig = Field(default_factory=DeletionConfig)
     lakehouse: LakehouseConfig = Field(default_factory=LakehouseConfig)
     ingest: IngestConfig = Field(default_factory=IngestConfig)
+    maintenance: MaintenanceConfig = Field(default_factory=MaintenanceConfig)
     worker: WorkerConfig = Field(default_factory=WorkerConfig)
     usage: UsageConfig = Field(default_factory=UsageConfig)
     events: EventsConfig = Field(default_factory=EventsConfig)

@@ -142,6 +142,20 @@ def test_a_wrong_batch_is_an_error_that_says_why(gateway: PaperGateway, client_o
     assert caught.value.reason == "invalid_format"
 
 
+def test_a_refusal_of_no_batch_slows_down_or_ends(gateway: PaperGateway, client_of: Connected) -> None:
+    def of_none(reason: str, *, retry: bool) -> paper_gateway.Fault:
+        answer = {"type": "nack", "sequenceNumber": None, "reason": reason, "shouldRetry": retry, "retryDelayMs": 10}
+        return lambda gateway, batch: gateway.store(batch) or answer  # type: ignore[func-returns-value]
+
+    gateway.faults += [of_none("rate_limited", retry=True), of_none("invalid_format", retry=False)]
+    client = client_of()
+    client.send(events(1))
+    client.poll()
+    client.send(events(3))
+    with pytest.raises(Refused, match="the gateway refused a message"):
+        client.wait()
+
+
 def test_a_sequence_that_the_gateway_does_not_expect_is_an_error(gateway: PaperGateway, client_of: Connected) -> None:
     client = client_of()
     client.send(events(1))

@@ -359,6 +359,7 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"POST {_W}/storage/validate-credential": [Case({})],
     f"POST {_W}/storage/validate-access": [Case({})],
     f"GET {_W}/statistics": [Case()],
+    f"GET {_W}/maintenance": [Case()],
     f"GET {_W}/deleted-tabulars": [Case(), Case(query="namespaceId={namespace_id}")],
     f"GET {_W}/deleted-namespaces": [Case()],
     f"POST {_W}/deleted-tabulars/undrop": [

@@ -33,6 +33,7 @@ LISTS = {
     "tasks of a warehouse": ("POST", f"{M}/warehouse/{{warehouse}}/task/list", {}),
     "tasks of a project": ("POST", f"{M}/project/task/list", {}),
     "statistics": ("GET", f"{M}/warehouse/{{warehouse}}/statistics", None),
+    "maintenance": ("GET", f"{M}/warehouse/{{warehouse}}/maintenance", None),
     "calls": ("POST", f"{M}/endpoint-statistics", {"warehouse": {"type": "all"}}),
     "grants": ("GET", f"{M}/warehouse/{{warehouse}}/grants", None),
     "namespaces": ("GET", "/catalog/v1/{warehouse}/namespaces", None),

@@ -219,6 +219,7 @@ ACTIONS: dict[str, Action] = {
     f"POST {_WAREHOUSE}/storage/validate-credential": _W.UPDATE_STORAGE_CREDENTIAL,
     f"POST {_WAREHOUSE}/storage/validate-access": _W.UPDATE_STORAGE,
     f"GET {_WAREHOUSE}/statistics": _W.GET_ENDPOINT_STATISTICS,
+    f"GET {_WAREHOUSE}/maintenance": _W.GET_ALL_TASKS,
     f"GET {_WAREHOUSE}/deleted-tabulars": _W.USE,
     f"GET {_WAREHOUSE}/deleted-namespaces": _W.USE,
     f"POST {_WAREHOUSE}/search-tabular": _W.USE,

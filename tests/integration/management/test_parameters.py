@@ -51,6 +51,7 @@ VALUES = {
     "page_token": "rainbow",
     "pageSize": "1",
     "principalRole": "{role}",
+    "table": "no.table",
     "principalUser": "oidc~nobody",
     "project-id": "nowhere",
     "projectId": "nowhere",
@@ -112,6 +113,7 @@ PARAMETERS = [
 ]
 ELSEWHERE = {
     (f"POST {M}/search/user", "x-project-id"): "test_search.py::test_others_find_the_people_of_their_project_only",
+    (f"GET {M}/warehouse/{{warehouse_id}}/maintenance", "table"): "test_warehouse_maintenance.py::test_one_tables_runs",
     **{
         (route, "X-Iceberg-Access-Delegation"): "storage of the type `local` has no credential to hand out"
         for route in (f"POST {_TABLES}", f"GET {_TABLES}/{{table}}", f"POST {_TABLES.replace('tables', 'register')}")
