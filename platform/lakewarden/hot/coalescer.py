@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import psycopg
 
 from lakewarden.errors import Unavailable
-from lakewarden.hot.connections import session
+from lakewarden.hot.connections import give_back, take
 from lakewarden.hot.sessions import Lookup, Row
 from lakewarden.postgres.bounded import SILENCE
 
@@ -86,5 +86,11 @@ class Coalescer:
             return await self._query(columns)
 
     async def _query(self, columns: list[list[object]]) -> list[Row]:
-        async with session() as usable:
-            return await usable.fetch(self.statement, columns)
+        session = await take()
+        try:
+            rows = await session.fetch(self.statement, columns)
+        except BaseException:
+            await session.connection.close()
+            raise
+        give_back(session)
+        return rows

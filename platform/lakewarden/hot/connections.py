@@ -21,12 +21,21 @@ _idle: list[Session] = []
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
     """One in autocommit mode; one whose use failed or was cancelled is closed, never used again."""
-    taken = await _taken() or await _open()
+    taken = await take()
     try:
         yield taken
     except BaseException:
         await taken.connection.close()
         raise
+    give_back(taken)
+
+
+async def take() -> Session:
+    """As `session`, for who closes it themselves when its use failed, or else gives it back."""
+    return await _taken() or await _open()
+
+
+def give_back(taken: Session) -> None:
     _idle.append(taken)
 
 

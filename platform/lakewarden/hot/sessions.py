@@ -27,6 +27,7 @@ _LENGTH: Final = Struct(">i").pack
 _NULL: Final = _LENGTH(-1)
 _BIGINT: Final = Struct(">q").pack
 _UNSEEN: Final = 1 << 60
+_GOOD: Final = frozenset({ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK})
 
 _TYPES: Final[dict[str, tuple[int, Callable[[Any], bytes]]]] = {
     "bigint": (20, _BIGINT),
@@ -77,79 +78,111 @@ async def fetch(
     connection: AsyncBounded, text: bytes, parameters: Sequence[bytes | None], formats: Sequence[int]
 ) -> list[Row]:
     """All rows of a statement with parameters $1, $2, …, which is prepared once. Raises psycopg.Error."""
-    pgconn = connection.pgconn
+    ear: Ear | None = connection.ear
+    if ear is None or not ear.is_open:
+        ear = connection.ear = Ear(connection)
     name = connection.prepared_names.get(text)
     if name is None:
         # behind a pooler that lends out one session to many, a name is then unknown, never another's statement
         name = f"hot_{secrets.randbelow(_UNSEEN):x}".encode()
-        pgconn.send_prepare(name, text)
-        await _result(connection)
+        connection.pgconn.send_prepare(name, text)
+        await ear.answer()
         connection.prepared_names[text] = name
-    pgconn.send_query_prepared(name, parameters, formats, _BINARY)
-    result = await _result(connection)
-    loader = Transformer(connection)
-    loader.set_pgresult(result)
-    return loader.load_rows(0, result.ntuples, tuple)
+    connection.pgconn.send_query_prepared(name, parameters, formats, _BINARY)
+    return ear.rows(await ear.answer())
 
 
-async def _result(connection: AsyncBounded) -> PGresult:
-    answer = _Answer(connection.pgconn, connection.patience_s)
-    try:
-        result = await answer.future
-    finally:
-        answer.end()
-    if result.status not in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
-        raise psycopg.errors.error_from_result(result)
-    return result
+class Ear:
+    """Hears what the database says on one connection, to one command at a time that was sent without the driver.
 
+    It stays with the loop between commands: to come and go for each would cost as much as all the rest of a look-up.
+    """
 
-class _Answer:
-    """What the database says to the one command that was sent; `future` fails when it says nothing in time."""
-
-    def __init__(self, pgconn: PGconn, patience_s: float | None) -> None:
+    def __init__(self, connection: AsyncBounded) -> None:
         self._loop = asyncio.get_running_loop()
-        self._pgconn = pgconn
-        self._socket = pgconn.socket
+        self._pgconn: PGconn = connection.pgconn
+        self._socket = self._pgconn.socket
+        self._patience_s = connection.patience_s
+        self._loader = Transformer(connection)
         self._results: list[PGresult] = []
-        self._patience_s = patience_s
-        self.future: asyncio.Future[PGresult] = self._loop.create_future()
-        self._timer = None if patience_s is None else self._loop.call_later(patience_s, self._give_up)
+        self._future: asyncio.Future[PGresult] | None = None
+        self._is_writing = False
+        self.is_open = True
         self._loop.add_reader(self._socket, self._read)
-        if pgconn.flush():
-            self._loop.add_writer(self._socket, self._write)
 
-    def end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
+    async def answer(self) -> PGresult:
+        """To the command that was sent just now. Raises psycopg.Error, Silent if none comes in time."""
+        self._results = []
+        future: asyncio.Future[PGresult] = self._loop.create_future()
+        self._future = future
+        timer = None if self._patience_s is None else self._loop.call_later(self._patience_s, self._give_up)
+        try:
+            if self._pgconn.flush():
+                self._is_writing = True
+                self._loop.add_writer(self._socket, self._write)
+            result = await future
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            self._future = None
+            if timer is not None:
+                timer.cancel()
+        if result.status not in _GOOD:
+            raise psycopg.errors.error_from_result(result)
+        return result
+
+    def rows(self, result: PGresult) -> list[Row]:
+        loader = self._loader
+        loader.set_pgresult(result)
+        rows = loader.load_rows(0, result.ntuples, tuple)
+        loader.set_pgresult(None)
+        return rows
+
+    def close(self) -> None:
+        """Must be called before the socket is closed, or used by others."""
+        if self.is_open:
+            self.is_open = False
+            self._loop.remove_reader(self._socket)
+            self._stop_writing()
 
     def _read(self) -> None:
+        future = self._future
+        if future is None or future.done():
+            self.close()  # nobody has asked: whoever uses the connection next will see that something was said
+            return
         pgconn = self._pgconn
         try:
             pgconn.consume_input()
-            while not self.future.done() and not pgconn.is_busy():
+            while not pgconn.is_busy():
                 result = pgconn.get_result()
                 if result is not None:
                     self._results.append(result)
-                elif self._results:
-                    self.future.set_result(self._results[0])
+                    continue
+                if self._results:
+                    future.set_result(self._results[0])
                 else:
                     self._fail(psycopg.OperationalError("The database has ended its answer before it began"))
+                return
         except psycopg.Error as error:
             self._fail(error)
 
     def _write(self) -> None:
         try:
             if not self._pgconn.flush():
-                self._loop.remove_writer(self._socket)
+                self._stop_writing()
         except psycopg.Error as error:
             self._fail(error)
 
+    def _stop_writing(self) -> None:
+        if self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._socket)
+
     def _give_up(self) -> None:
-        self.end()  # before the socket is closed
+        self.close()
         self._fail(hung_up(self._pgconn, self._patience_s))
 
     def _fail(self, error: Exception) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(error)

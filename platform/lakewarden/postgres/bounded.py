@@ -59,7 +59,11 @@ class Bounded(psycopg.Connection[TupleRow]):
 
 
 class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
-    """Like `Bounded`, for asyncio. `prepared_names`: of statements that were prepared without the driver, by text."""
+    """Like `Bounded`, for asyncio.
+
+    `prepared_names`: of statements that were prepared without the driver, by text; `ear` hears the answers to them, and
+    leaves the socket to the driver before that waits or closes it.
+    """
 
     patience_s: float | None = None
 
@@ -67,6 +71,16 @@ class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
         super().__init__(pgconn, *args, **kwargs)
         _name_statements_uniquely(self)
         self.prepared_names: dict[bytes, bytes] = {}
+        self.ear: Any = None  # a `hot.sessions.Ear`
+
+    def _deafen(self) -> None:
+        ear, self.ear = self.ear, None
+        if ear is not None:
+            ear.close()
+
+    async def close(self) -> None:
+        self._deafen()
+        await super().close()
 
     async def wait(  # the driver's signature
         self,
@@ -74,6 +88,7 @@ class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
         interval: float = _INTERVAL_S,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> RV:
+        self._deafen()
         if timeout is not None:
             return await super().wait(gen, interval, timeout)
         try:
