@@ -30,6 +30,7 @@ from lakewarden.http.bridge import Bridge, Scope, raw_path  # noqa: E402 after s
 from lakewarden.http.call_recording import note_unauthenticated  # noqa: E402 after setup
 from lakewarden.http.caller_identification import CallerIdentification, IdentifiedCaller  # noqa: E402 after setup
 from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E402 after setup
+from lakewarden.http.lane import TRIED, Headers  # noqa: E402 after setup
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
@@ -96,26 +97,70 @@ class _Request:
         return f"address {self.address}" if known is None else known.key
 
 
-async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "lifespan":
-        await _lifespan(receive, send)
-        return
-    if scope["type"] == "websocket":
-        await _socket(_proxies.heard(scope), receive, send)
-        return
-    request = _Request.of(_proxies.heard(scope), receive)
-    try:
-        answer = await _answer(request)
-    except ConnectionAbortedError:
-        return  # the client is gone and the body is incomplete
-    except LakewardenError as error:
-        answer = refusal(error, clean_request_id(request.headers.get(b"x-request-id", b"").decode("latin-1")))
-        if not request.body.is_complete or isinstance(error, PayloadTooLarge):
-            answer[1].append(CLOSE)
-        if scope["method"] == "HEAD":
-            answer = (*answer[:2], b"")
-    _complete(request, answer)
-    await _unread.send(send, answer, body=request.body, caller=request.key, whole=scope.get(WHOLE))
+class Application:
+    """ASGI's; and the lane that connections take before it for hot reads."""
+
+    def __init__(self) -> None:
+        self.lane = _Lane()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        if scope["type"] == "websocket":
+            await _socket(_proxies.heard(scope), receive, send)
+            return
+        request = _Request.of(_proxies.heard(scope), receive)
+        answer: Answer | None = scope.get(TRIED)  # one that the lane cannot send: it is large
+        if answer is None:
+            try:
+                answer = await _answer(request)
+            except ConnectionAbortedError:
+                return  # the client is gone and the body is incomplete
+            except LakewardenError as error:
+                answer = _refused(error, request.headers, scope["method"])
+                if not request.body.is_complete or isinstance(error, PayloadTooLarge):
+                    answer[1].append(CLOSE)
+            _complete(request.path, request.headers, answer)
+        await _unread.send(send, answer, body=request.body, caller=request.key, whole=scope.get(WHOLE))
+
+
+class _Lane:
+    """See `http.lane.Lane`."""
+
+    def request(self, method: bytes, target: bytes, headers: Headers, *, scheme: str, client: str) -> HotRequest | None:
+        """None for what is not ordinary, and while answers wait to be read: then the caller's share is looked at."""
+        heard = _proxies.heard({"headers": headers, "client": (client, 0), "scheme": scheme})
+        given = dict(heard["headers"])
+        if (
+            len(given) != len(heard["headers"])
+            or b"content-length" in given
+            or b"transfer-encoding" in given
+            or b"#" in target
+            or health.STOPPING.is_set()
+            or _unread.is_any
+        ):
+            return None
+        path, _, query = target.partition(b"?")
+        return HotRequest(method.decode("ascii"), heard["scheme"], path, query, given)
+
+    async def answer(self, request: HotRequest) -> Answer | None:
+        """None for what is Django's."""
+        try:
+            answer = await _first(request)
+        except LakewardenError as error:
+            answer = _refused(error, request.headers, request.method)
+        if answer is not None:
+            _complete(request.path, request.headers, answer)
+        return answer
+
+
+application = Application()
+
+
+def _refused(error: LakewardenError, headers: Mapping[bytes, bytes], method: str) -> Answer:
+    answer = refusal(error, clean_request_id(headers.get(b"x-request-id", b"").decode("latin-1")))
+    return (*answer[:2], b"") if method == "HEAD" else answer
 
 
 async def _socket(scope: Scope, receive: Receive, send: Send) -> None:
@@ -199,12 +244,12 @@ def _ensure_known(request: _Request, asking: IdentifiedCaller) -> None:
         raise asking.refusal
 
 
-def _complete(request: _Request, answer: Answer) -> None:
+def _complete(path: bytes, asked: Mapping[bytes, bytes], answer: Answer) -> None:
     """Add the headers that all answers have in common."""
     _, headers, _ = answer
-    keep_private(request.path, headers)
+    keep_private(path, headers)
     if _cors.is_on:
-        _cors.mark(request.path, request.headers, headers)
+        _cors.mark(path, asked, headers)
 
 
 async def _hot(request: _Request, content: bytes) -> Answer | None:
@@ -212,9 +257,14 @@ async def _hot(request: _Request, content: bytes) -> Answer | None:
     scope = request.scope
     if bool(content) != (scope["method"] == "POST") or not request.path.startswith(b"/catalog/"):
         return None
+    if TRIED in scope:
+        return None  # on the lane
     if len(request.headers) != len(scope["headers"]):
         return None  # a header that comes twice means one thing only: what Django makes of it
-    asked = _hot_request(request, content)
+    return await _first(_hot_request(request, content))
+
+
+async def _first(asked: HotRequest) -> Answer | None:
     for route in HOT_ROUTES:
         answer = await route(asked)
         if answer is not None:

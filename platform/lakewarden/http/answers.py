@@ -13,7 +13,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 Whole = Callable[[Answer], bool]
 
-_PIECE: Final = 128 * 1024  # bytes: the most that the transport buffers of an answer
+PIECE: Final = 128 * 1024
+"""Bytes: the most that the transport buffers of an answer."""
 
 
 class Unread:
@@ -43,10 +44,10 @@ class Unread:
         once, where it can.
         """
         status, headers, content = answer
-        if whole is not None and body.is_complete and len(content) <= _PIECE and whole(answer):
+        if whole is not None and body.is_complete and len(content) <= PIECE and whole(answer):
             return
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        if len(content) > _PIECE:
+        if len(content) > PIECE:
             await self._send_large(send, content, caller())
         elif body.is_complete or body.is_late:
             await send({"type": "http.response.body", "body": content})
@@ -59,8 +60,8 @@ class Unread:
         self._shares.force(caller, len(content))
         try:
             view = memoryview(content)
-            for start in range(0, len(content), _PIECE):
-                await send({"type": "http.response.body", "body": view[start : start + _PIECE], "more_body": True})
+            for start in range(0, len(content), PIECE):
+                await send({"type": "http.response.body", "body": view[start : start + PIECE], "more_body": True})
                 await asyncio.sleep(0)  # a client that reads fast does not delay the answers to others
             # sent only after the client has read nearly everything, so the memory is counted until then
             await send({"type": "http.response.body", "body": b""})

@@ -3,17 +3,22 @@
 uvicorn has none of these limits. `lakewarden.serving` calls `sweep` of each connection once a second.
 """
 
+import asyncio
 from asyncio import BaseTransport
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
+from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from lakewarden import config
 from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
+from lakewarden.hot.routes import HotRequest
+from lakewarden.http.answers import PIECE
 from lakewarden.http.arrived_bodies import ARRIVED, arrived
+from lakewarden.http.lane import BARE, TRIED, Headers, Lane, LaneCycle, head_of
 from lakewarden.http.refusal import CLOSE, last_words, refusal
 from lakewarden.http.sockets import is_socket
 from lakewarden.http.whole_answers import WHOLE, WholeAnswer
@@ -30,6 +35,8 @@ SPARE: Final = 32
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
+_BODILESS: Final = frozenset({b"GET", b"HEAD"})
+
 
 class BoundedConnection(HttpToolsProtocol):
     """Answers 431 (RFC 6585, section 5) if the headers exceed the limits, 408 if they do not
@@ -39,6 +46,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 uvicorn's
         super().__init__(*arguments, **options)
         self._limits = config.current().server
+        self._lane: Lane | None = getattr(self.app, "lane", None)
         self._opened = self.loop.time()
         self._unparsed = 0
         """Bytes since the parser last reported something: of headers, of a trailer, of a chunk's extension."""
@@ -61,7 +69,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._is_in_head = True
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False  # the scope is made for whom it is for
 
     def on_headers_complete(self) -> None:
         unparsed, self._unparsed, self._head_since, self._is_in_head = self._unparsed, 0, None, False
@@ -71,7 +79,103 @@ class BoundedConnection(HttpToolsProtocol):
             self._error = BadRequest(f"More than {MAX_PIPELINED} requests were sent before the first was answered")
         if self._error is not None:
             raise httptools.HttpParserError  # uvicorn calls `send_400_response`
+        asked = self._for_lane()
+        if asked is None:
+            self._begin_cycle()
+        else:
+            cycle = LaneCycle()
+            self.cycle = cycle  # type: ignore[assignment]  # it has all that uvicorn looks at
+            task = self.loop.create_task(self._take_lane(cycle, asked, self.headers))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    def _is_on_lane(self) -> bool:
+        """Whether the newest request is."""
+        return isinstance(self.cycle, LaneCycle)
+
+    def _begin_cycle(self) -> None:
+        """As uvicorn handles a request."""
+        url, headers, is_awaited = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, is_awaited
+        self.headers[:] = headers
         super().on_headers_complete()
+
+    def _for_lane(self) -> HotRequest | None:
+        """The request that has just begun, if it may take the lane: it is the only one, and ordinary."""
+        parser, method = self.parser, self.parser.get_method()
+        if (
+            self._lane is None
+            or method not in _BODILESS
+            or not (self.url.startswith(BARE) and self.url.isascii())
+            or self._is_busy()
+            or self.expect_100_continue
+            or parser.should_upgrade()
+            or not parser.should_keep_alive()
+            or parser.get_http_version() != "1.1"
+        ):
+            return None
+        client = self.client[0] if self.client else ""
+        return self._lane.request(method, self.url, self.headers, scheme=self.scheme or "http", client=client)
+
+    async def _take_lane(self, cycle: LaneCycle, asked: HotRequest, headers: Headers) -> None:
+        assert self._lane is not None  # noqa: S101 it has made the request
+        extra: dict[str, Any] = {}
+        try:
+            answer = await self._lane.answer(asked)
+            extra[TRIED] = answer
+        except Exception:  # noqa: BLE001 the ordinary way tries again, and reports what fails there, too
+            answer = None
+        if cycle.disconnected or self.transport.is_closing():
+            return
+        head = None
+        if answer is not None and not self.flow.write_paused and len(answer[2]) <= PIECE:
+            head = head_of(answer, self.server_state.default_headers, keep_alive=cycle.keep_alive)
+        if answer is None or head is None:
+            self._leave_lane(cycle, asked, headers, extra)
+            return
+        cycle.response_complete = True
+        self.transport.write(head + answer[2])
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _leave_lane(self, left: LaneCycle, asked: HotRequest, headers: Headers, extra: dict[str, Any]) -> None:
+        """Go on as uvicorn does. The parser may be at a later request by now."""
+        scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": self.root_path,
+            "headers": headers,
+            "state": self.app_state.copy(),
+            "method": asked.method,
+            "path": unquote(asked.path.decode("ascii")),
+            "raw_path": asked.path,
+            "query_string": asked.query,
+            **extra,
+        }
+        cycle = RequestResponseCycle(
+            scope=scope,  # type: ignore[arg-type]  # uvicorn's types of ASGI are its own
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=left.keep_alive,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        cycle.message_event.set()  # for who waits for the end of the body
+        if self._is_on_lane():
+            self.cycle = cycle  # else it is that of a later request already
+        self._start_asgi_task(cycle, self.app)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Application) -> None:
         cycle.scope[WHOLE] = WholeAnswer(cycle).send  # type: ignore[typeddict-unknown-key]
@@ -84,7 +188,8 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._unparsed = 0
-        super().on_message_complete()
+        if not self._is_on_lane():
+            super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(self._error or BadRequest(msg))
@@ -147,7 +252,7 @@ class BoundedConnection(HttpToolsProtocol):
         elif len(self.connections) > self._limits.max_connections + SPARE:
             self._refuse(self._is_full())
         else:
-            self.app = self._only_health(self.app)
+            self.app, self._lane = self._only_health(self.app), None
 
     @property
     def address(self) -> str:

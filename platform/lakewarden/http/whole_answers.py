@@ -1,19 +1,14 @@
-"""Writes an answer at once, head and body, where ASGI would take two messages: one system call instead of two.
-
-The checks of names and values that uvicorn makes for each header are made for the whole head.
-"""
+"""Writes an answer at once, head and body, where ASGI would take two messages: one system call instead of two."""
 
 from typing import Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from lakewarden.hot.routes import Answer
+from lakewarden.http.lane import head_of
 
 WHOLE: Final = "lakewarden.whole"
 """Where the scope of a request keeps the function that answers it so."""
-
-_END: Final = b"\r\n"
-_BODILESS: Final = frozenset({204, 304})
 
 
 class WholeAnswer:
@@ -27,13 +22,12 @@ class WholeAnswer:
     def send(self, answer: Answer) -> bool:
         """Whether it was sent; False for one that ASGI's messages must carry: nothing has been sent of it then.
 
-        That is one whose length is not announced exactly, that speaks of the connection, that holds a line break in a
-        header, or that would wait for the client to read.
+        That is one that has no head of its own (see `head_of`), or that would wait for the client to read.
         """
         cycle = self._cycle
         if cycle.disconnected or cycle.response_started or cycle.access_log or cycle.flow.write_paused:
             return False
-        head = self._head(answer)
+        head = head_of(answer, cycle.default_headers, keep_alive=cycle.keep_alive)
         if head is None:
             return False
         cycle.response_started = cycle.response_complete = True
@@ -44,26 +38,3 @@ class WholeAnswer:
             cycle.transport.close()
         cycle.on_response()
         return True
-
-    def _head(self, answer: Answer) -> bytes | None:
-        status, given, content = answer
-        headers = [*self._cycle.default_headers, *given]
-        lines = [STATUS_LINE[status]]
-        announced: bytes | None = None
-        for name, value in headers:
-            if name == b"content-length":
-                announced = value
-            elif name in {b"connection", b"transfer-encoding"}:
-                return None
-            lines += (name, b": ", value, _END)
-        if not self._cycle.keep_alive:
-            lines.append(b"connection: close\r\n")
-        lines.append(_END)
-        head = b"".join(lines)
-        if status in _BODILESS:
-            is_exact = announced is None and not content
-        else:
-            is_exact = announced is not None and announced == b"%d" % len(content)
-        breaks = len(headers) + 2 + (not self._cycle.keep_alive)
-        is_clean = head.count(b"\n") == head.count(b"\r") == head.count(_END) == breaks and b"\x00" not in head
-        return head if is_exact and is_clean else None
