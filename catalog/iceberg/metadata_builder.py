@@ -48,7 +48,7 @@ def _check_complete(draft: TableDraft) -> None:
 
 
 def _check_layout(draft: TableDraft) -> None:
-    schema = draft.current_schema()
+    draft.current_schema_id()
     spec = draft.specs.get(draft.long("default-spec-id"))
     if spec is None:
         spec_id = draft.long("default-spec-id")
@@ -57,8 +57,10 @@ def _check_layout(draft: TableDraft) -> None:
     if order is None:
         order_id = draft.long("default-sort-order-id")
         raise InvalidArgument(f"Cannot set default sort order to unknown sort order: {order_id}")
-    partition_specs.check_sources(spec, schema)
-    sort_orders.check_sources(order, schema)
+    if spec.fields or order.fields:
+        schema = draft.current_schema()
+        partition_specs.check_sources(spec, schema)
+        sort_orders.check_sources(order, schema)
 
 
 def _correct_snapshot_log(draft: TableDraft) -> None:

@@ -51,13 +51,18 @@ class Field:
 
 @dataclass(slots=True)
 class Schema:
-    """A schema with indexes by field id and by full dotted name. `shape` is equal for equal schemas."""
+    """A schema with indexes by field id and by full dotted name."""
 
     schema_id: int | None
     identifier_field_ids: frozenset[int]
     fields: dict[int, Field] = field(default_factory=dict)
     ids_by_name: dict[str, int] = field(default_factory=dict)
-    shape: bytes = b""
+    document: SchemaDocument | None = None
+
+    @property
+    def shape(self) -> bytes:
+        """Equal for equal schemas. It is not computed before it is asked for: a new table's schema has no other."""
+        return b"" if self.document is None else _shape(self.document)
 
     @property
     def highest_field_id(self) -> int:
@@ -76,7 +81,7 @@ def read(raw: wire.Json, what: str) -> Schema:
     document = wire.parse(_DECODER, raw, what)
     schema = Schema(document.schema_id, frozenset(document.identifier_field_ids or ()))
     _struct(schema, document.fields, parent=None, path="")
-    schema.shape = _shape(document)
+    schema.document = document
     for field_id in sorted(schema.identifier_field_ids):
         _check_identifier(schema, field_id)
     return schema
@@ -157,10 +162,12 @@ def _struct(schema: Schema, fields: list[NestedField], *, parent: int | None, pa
         made = _add(
             schema, each.id, name, each.type, required=each.required, parent=parent, initial=initial, doc=each.doc
         )
-        for default, member in ((initial, "initial-default"), (written, "write-default")):
-            if default is not None:
-                default_values.check(default, each.type, f"{member} of {name}")
-        _nested(schema, each.type, made)
+        if initial is not None:
+            default_values.check(initial, each.type, f"initial-default of {name}")
+        if written is not None:
+            default_values.check(written, each.type, f"write-default of {name}")
+        if not isinstance(each.type, str):
+            _nested(schema, each.type, made)
 
 
 def _nested(schema: Schema, kind: AnyType, at: Field) -> None:

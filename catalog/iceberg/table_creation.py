@@ -1,6 +1,7 @@
 """Builds the first metadata of a table: from a createTable request, or empty for a creation by updates."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from msgspec import Raw
@@ -51,7 +52,12 @@ def empty_table(format_version: int, *, uuid: str) -> Members:
     """The members of an empty table, in the order in which they are written."""
     check_format_version(format_version)
     check_uuid(uuid)
-    document: dict[str, object] = {"format-version": format_version, "table-uuid": uuid, "location": ""}
+    return _empty(format_version) | {"table-uuid": wire.dump(uuid)}
+
+
+@cache
+def _empty(format_version: int) -> Members:
+    document: dict[str, object] = {"format-version": format_version, "table-uuid": "", "location": ""}
     if format_version > 1:
         document["last-sequence-number"] = 0
     document |= {"last-updated-ms": 0, "last-column-id": 0, "current-schema-id": 0, "schemas": []}
@@ -87,7 +93,7 @@ def new_table(
     _set_spec(draft, _NO_FIELDS if wire.is_null(wanted.partition_spec) else wanted.partition_spec, fresh)
     _set_order(draft, _NO_FIELDS if wire.is_null(wanted.write_order) else wanted.write_order, fresh)
     stored = {name: each for name, each in asked.items() if name not in RESERVED_PROPERTIES}
-    _check_properties(stored, draft.current_schema())
+    _check_properties(stored, draft)
     draft.properties.update(NEW_TABLE_PROPERTIES | stored)
     return draft
 
@@ -118,7 +124,8 @@ def _set_spec(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     ids = list(range(partition_specs.FIRST_FIELD_ID, partition_specs.FIRST_FIELD_ID + len(sent.fields)))
     stored = partition_specs.with_ids(found, 0, ids, "partition-spec")
     spec = partition_specs.read(stored, "partition-spec")
-    partition_specs.check_names(spec, draft.current_schema())
+    if spec.fields:
+        partition_specs.check_names(spec, draft.current_schema())
     draft.put("partition-specs", [stored])
     draft.put("last-partition-id", spec.last_field_id)
 
@@ -132,7 +139,7 @@ def _set_order(draft: TableDraft, raw: Raw, fresh: FreshFieldIds) -> None:
     draft.put("default-sort-order-id", order_id)
 
 
-def _check_properties(properties: dict[str, str], schema: schemas.Schema) -> None:
+def _check_properties(properties: dict[str, str], draft: TableDraft) -> None:
     """Checks that Iceberg's Java library makes for new tables only; existing ones may have such values."""
     for name in _COMMIT_PROPERTIES:
         text = properties.get(name, "0")
@@ -143,7 +150,7 @@ def _check_properties(properties: dict[str, str], schema: schemas.Schema) -> Non
             raise ValidationFailed(f"Table property {name} must have non negative integer value, got {text}")
     for name in properties:
         column = name.removeprefix(_COLUMN_METRICS)
-        if column != name and column not in schema.ids_by_name:
+        if column != name and column not in draft.current_schema().ids_by_name:
             raise ValidationFailed(
                 f"Invalid metrics config, could not find column {column} from table prop {name} in schema",
             )

@@ -178,12 +178,14 @@ class TableDraft:
 
     def current_schema(self) -> Schema:
         """The current schema, to which specs and orders are bound. Raises InvalidArgument if there is none yet."""
-        schema = self.schemas.get(self.long("current-schema-id"))
-        if schema is None:
-            raise InvalidArgument(
-                f"Cannot find current schema with id {self.long('current-schema-id')}: add a schema first"
-            )
-        return schema
+        return self.schemas[self.current_schema_id()]
+
+    def current_schema_id(self) -> int:
+        """The id of `current_schema`, which need not be read for it; raises as that."""
+        schema_id = self.long("current-schema-id")
+        if schema_id not in self.schemas:
+            raise InvalidArgument(f"Cannot find current schema with id {schema_id}: add a schema first")
+        return schema_id
 
     def write_back(self) -> None:
         """Write all decoded members back to `members`."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
 from lakewarden.storage import local_removal
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
@@ -44,12 +45,14 @@ class LocalStorage:
     def write_new(self, location: str, content: bytes) -> None:
         *folders, name = self._parts(location)
         with _translated(location):
-            with suppress(FileNotFoundError), self._opened(location, folders) as folder:
-                return _write_synced(folder, name, content)
-            _make_directories(self._base)
             for _ in range(TRIES):  # a purge beside this takes a folder away while it is empty
-                with suppress(FileNotFoundError), self._opened(location, folders, step=_made) as folder:
-                    return _write_synced(folder, name, content)
+                with (
+                    suppress(FileNotFoundError),
+                    _Making() as making,
+                    self._opened(location, folders, step=making.step) as folder,
+                ):
+                    return _write_synced(folder, name, content, above=making.changed)
+                _make_directories(self._base)
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def read(self, location: str, *, limit: int) -> bytes:
@@ -208,10 +211,39 @@ def _made(folder: int, name: str) -> int:
         return folder_in(folder, name)
 
 
-def _write_synced(folder: int, name: str, content: bytes) -> None:
+class _Making:
+    """Makes the folders on the way to a file that are missing, and keeps handles of those in which it made one.
+
+    They are flushed together after the file: the first flush then writes all of it to the disk, and the others find
+    nothing left to do.
+    """
+
+    def __init__(self) -> None:
+        self.changed: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self.changed:
+            os.close(each)
+
+    def step(self, folder: int, name: str) -> int:
+        """As `folder_in`."""
+        try:
+            return folder_in(folder, name)
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+            self.changed.append(os.dup(folder))
+            return folder_in(folder, name)
+
+
+def _write_synced(folder: int, name: str, content: bytes, *, above: Sequence[int]) -> None:
     """Write a file under its final name: no request learns of it before it is complete and durable.
 
-    Writing to a temporary name and linking it afterwards would need one more flush to the disk.
+    Writing to a temporary name and linking it afterwards would need one more flush to the disk. `above` are the folders
+    above it in which something was made.
     """
     descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
     try:
@@ -223,6 +255,8 @@ def _write_synced(folder: int, name: str, content: bytes) -> None:
         finally:
             os.close(descriptor)
         os.fsync(folder)
+        for each in reversed(above):
+            os.fsync(each)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)

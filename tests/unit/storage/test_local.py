@@ -75,15 +75,15 @@ def test_every_new_folder_is_made_durable(storage: LocalStorage, base: Path, mon
 def test_a_folder_that_a_purge_takes_away_is_made_again(
     storage: LocalStorage, base: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, left = local._made, iter(range(times))
+    real, left = local._Making.step, iter(range(times))
 
-    def make(folder: int, name: str) -> int:
-        made = real(folder, name)
+    def make(making: local._Making, folder: int, name: str) -> int:
+        made = real(making, folder, name)
         if next(left, None) is not None:
             (base / name).rmdir()
         return made
 
-    monkeypatch.setattr(local, "_made", make)
+    monkeypatch.setattr(local._Making, "step", make)
     if times == local.TRIES:
         with pytest.raises(FileMissing):
             storage.write_new(at(base, "a/f"), b"content")
