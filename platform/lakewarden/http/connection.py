@@ -124,7 +124,7 @@ class BoundedConnection(HttpToolsProtocol):
         try:
             answer = await self._lane.answer(asked)
             extra[TRIED] = answer
-        except Exception:  # noqa: BLE001 the ordinary way tries again, and reports what fails there, too
+        except Exception:  # noqa: BLE001 the ordinary path tries again, and reports an error
             answer = None
         if cycle.disconnected or self.transport.is_closing():
             return

@@ -130,7 +130,7 @@ def test_what_the_lane_leaves_goes_on_as_it_came_and_is_not_tried_twice(client: 
     assert asked(client, request("/catalog/a%20b/left?x=%20")) == [b"/catalog/a b/left x=%20 None"]
 
 
-def test_what_fails_on_the_lane_is_tried_the_ordinary_way(client: socket.socket) -> None:
+def test_what_fails_on_the_lane_is_tried_on_the_ordinary_path(client: socket.socket) -> None:
     assert asked(client, request("/catalog/broken")) == [b"/catalog/broken  not tried"]
 
 
