@@ -12,11 +12,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-import uvicorn
 
 from lakewarden import config
 from lakewarden.http.connection import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED, SPARE
 from lakewarden.serving.server import Server
+from tests.integration.http.served_here import ServedHere
 
 LARGE = 32 * 1024 * 1024
 MOST = 8
@@ -46,13 +46,6 @@ async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
         }
     )
     await send({"type": "http.response.body", "body": content})
-
-
-class ServedHere(Server):
-    """In a thread of the tests: its end is not the process's."""
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await uvicorn.Server.shutdown(self, sockets)
 
 
 @pytest.fixture

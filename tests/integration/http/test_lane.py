@@ -13,7 +13,7 @@ from lakewarden import config
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.http.answers import PIECE
 from lakewarden.http.lane import TRIED, Headers
-from tests.integration.http.test_connection import ServedHere
+from tests.integration.http.served_here import ServedHere
 
 _PATIENCE_S = 15
 
