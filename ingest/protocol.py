@@ -108,10 +108,11 @@ def nack(
 ) -> bytes:
     """`failures` in a row make the delay grow; without a retry there is none."""
     retry = {"retryDelayMs": delay_ms(failures, shortest_ms)} if refused.reason.should_retry else {}
+    known = {} if sequence_number is None else {"sequenceNumber": sequence_number}
     return _message(
         "nack",
         correlation_id,
-        sequenceNumber=sequence_number,
+        **known,
         reason=refused.reason.value,
         errorMessage=refused.message,
         shouldRetry=refused.reason.should_retry,

@@ -27,7 +27,7 @@ async def analytics(warehouse_id: UUID) -> dict[str, Any]:
     return {
         "durabilityTier": "P2",
         "primaryStorage": "postgres",
-        "fallbackStorage": "local",
+        "fallbackStorage": "none",
         "eventsBuffered": buffered,
         "batchesReceived": batches,
         "eventsReceived": events,

@@ -89,6 +89,7 @@ PROCRASTINATE_IMPORT_PATHS = [
     "lakewarden.tasks.stalled",
     "catalog.services.deletion.expire",
     "catalog.services.periodic_tasks",
+    "ingest.services.periodic_tasks",
 ]
 if _config.authorization.by_openfga:
     PROCRASTINATE_IMPORT_PATHS.append("lakewarden.tasks.authorization_changes")

@@ -1,0 +1,169 @@
+"""Change data on real sockets of two servers: what was acknowledged is in the log once, whichever server dies."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from tests.integration.ingest.messages import batch, event
+from tests.integration.replicas.pair import Lake, Pair, Person, Replica
+
+LAST = 400
+_PATIENCE_S = 60
+
+
+def socket_of(replica: Replica, lake: Lake, person: Person, **options: Any) -> connect:
+    headers = {"Authorization": f"Bearer {person.token}"}
+    address = f"ws://127.0.0.1:{replica.port}/lakehouse/w/{lake.name}/ws"
+    return connect(address, additional_headers=headers, ping_interval=None, **options)
+
+
+async def say(socket: ClientConnection, message: Any) -> dict[str, Any]:
+    await socket.send(json.dumps(message))
+    async with asyncio.timeout(_PATIENCE_S):
+        return dict(json.loads(await socket.recv()))
+
+
+def numbers(pair: Pair, lake: Lake) -> list[tuple[int, int]]:
+    with psycopg.connect(pair.a.server.settings["LAKEWARDEN__DATABASE__URL"]) as database:
+        return database.execute(
+            "select position, sequence_number from ingest_batch where warehouse_id = %s order by position", [lake.id]
+        ).fetchall()
+
+
+def test_a_batch_that_one_server_has_stored_is_a_duplicate_on_the_other(pair: Pair, lake: Lake) -> None:
+    lake.add_namespace("default")
+
+    async def both() -> list[str]:
+        async with socket_of(pair.a, lake, pair.admin) as one, socket_of(pair.b, lake, pair.admin) as other:
+            found = [await say(socket, batch(number)) for number in (1, 2) for socket in (one, other)]
+        return [each["status"] for each in found]
+
+    assert pair.run(both()) == ["ok", "duplicate", "ok", "duplicate"]
+    assert numbers(pair, lake) == [(1, 1), (2, 2)]
+
+
+def test_a_message_that_is_too_large_ends_the_connection_by_its_size(pair: Pair, lake: Lake) -> None:
+    lake.add_namespace("default")
+
+    async def send() -> tuple[str, int | None]:
+        async with socket_of(pair.a, lake, pair.admin) as socket:
+            large = [event(number, after={"x": "y" * 900_000}) for number in range(4)]
+            first = await say(socket, batch(1, *large))
+            with pytest.raises(ConnectionClosed):
+                await say(socket, batch(2, *large, *large[:2]))
+            return first["status"], socket.close_code
+
+    assert pair.run(send()) == ("ok", 1009)
+    assert numbers(pair, lake) == [(1, 1)]
+
+
+def test_sockets_of_an_address_are_counted_on_all_servers(pair: Pair, lake: Lake) -> None:
+    async def open_all() -> list[int]:
+        async with asyncio.TaskGroup() as group:
+            tries = [group.create_task(opened(pair.both[number % 2])) for number in range(12)]
+        sockets = [each.result() for each in tries]
+        try:
+            return [each for each in sockets if isinstance(each, int)]
+        finally:
+            for each in sockets:
+                if not isinstance(each, int):
+                    await each.close()
+
+    async def opened(replica: Replica) -> ClientConnection | int:
+        try:
+            return await socket_of(replica, lake, pair.admin)
+        except InvalidStatus as refused:
+            return refused.response.status_code
+
+    refused = pair.run(open_all())
+    assert len(refused) >= 2
+    assert set(refused) == {429}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_was_acknowledged_is_in_the_log_once_although_servers_are_killed(
+    pair: Pair, lake: Lake, seed: int
+) -> None:
+    """The client streams with a window, and goes on at another server from what it knows was acknowledged."""
+    lake.add_namespace("default")
+    draw = random.Random(seed)  # noqa: S311
+    kills = sorted(draw.sample(range(LAST // 8, LAST), 3))
+    acked: set[int] = set()
+
+    async def stream() -> None:
+        replicas = [pair.a, pair.b]
+        while len(acked) < LAST:
+            with suppress(ConnectionClosed, OSError, InvalidHandshake):
+                async with socket_of(replicas[0], lake, pair.admin) as socket:
+                    await receive_while_sending(socket, replicas[0])
+            replicas.reverse()
+
+    async def receive_while_sending(socket: ClientConnection, replica: Replica) -> None:
+        start = await say(socket, {"type": "connect", "sourceDoId": "abc123", "lastAckSequence": len(acked)})
+        known = start["lastAckedSequence"]
+        acked.update(range(1, known + 1))  # the server has them: they were stored, and the acknowledgement was lost
+        sending = asyncio.create_task(send_rest(socket, known + 1))
+        try:
+            while len(acked) < LAST:
+                answer = json.loads(await socket.recv())
+                if answer["type"] == "nack":
+                    assert answer["shouldRetry"], answer
+                    await asyncio.sleep(answer["retryDelayMs"] / 1000)
+                    return
+                assert answer["status"] in {"ok", "duplicate"}
+                acked.add(answer["sequenceNumber"])
+                if kills and len(acked) >= kills[0]:
+                    kills.pop(0)
+                    os.kill(replica.server.process.pid, signal.SIGKILL)
+                    await asyncio.to_thread(replica.server.restart)
+                    return
+        finally:
+            sending.cancel()
+
+    async def send_rest(socket: ClientConnection, first: int) -> None:
+        for number in range(first, LAST + 1):
+            await socket.send(json.dumps(batch(number)))
+            await asyncio.sleep(0.011)  # below the limit of messages per second
+
+    pair.run(asyncio.wait_for(stream(), 240))
+    assert not kills
+    assert numbers(pair, lake) == [(number, number) for number in range(1, LAST + 1)]
+
+
+def test_a_server_that_is_stopped_closes_its_sockets_after_its_answers(pair: Pair, lake: Lake) -> None:
+    lake.add_namespace("default")
+
+    async def stop() -> tuple[int, int | None]:
+        async with socket_of(pair.b, lake, pair.admin) as socket:
+            assert (await say(socket, batch(1)))["status"] == "ok"
+            stopping = asyncio.create_task(asyncio.to_thread(pair.b.server.stop))
+            acked = 1
+            try:
+                for number in range(2, 2000):
+                    answer = await say(socket, batch(number))
+                    if answer["type"] == "nack":
+                        assert answer["reason"] in {"shutting_down", "rate_limited"}
+                        await asyncio.sleep(0.05)
+                        continue
+                    acked = number
+                    await asyncio.sleep(0.01)
+            except ConnectionClosed:
+                pass
+            await stopping
+            return acked, socket.close_code
+
+    try:
+        acked, code = pair.run(stop())
+    finally:
+        pair.b.server.start()
+    assert code == 1012
+    assert [number for _, number in numbers(pair, lake)][:acked] == list(range(1, acked + 1))
