@@ -80,6 +80,7 @@ class Socket:
         self._failures = 0
         self._faults = 0
         self._is_stopping = False
+        self._has_begun = False
 
     async def serve(self, receive: Receive) -> None:
         """Until the client goes, or something is wrong with it; what was read is answered first."""
@@ -295,6 +296,8 @@ class Socket:
         if source is None:
             raise Refused(NackReason.INVALID_FORMAT, "sourceDoId is missing: send it here, or a connect message first")
         checksum = crc32(found.content)
+        if not self._has_begun and before is not None:
+            await asyncio.wait({before})  # the first number of a new source decides where it begins
         for attempt in range(_ATTEMPTS):
             try:
                 if self._source != source:
@@ -313,6 +316,7 @@ class Socket:
                 raise Refused(NackReason.INTERNAL_ERROR, error.message) from error
             except LogUnavailable as error:
                 raise _unavailable(error) from error
+            self._has_begun = self._has_begun or outcome.verdict is not Verdict.UNKNOWN
             if outcome.verdict is Verdict.UNKNOWN:
                 self._decisions.forget()
                 if attempt:

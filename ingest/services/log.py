@@ -352,6 +352,7 @@ _APPEND: Final = Lookup(f"""
                 when j.is_new then 'full'
                 when j.nth > 1 then 'duplicate'
                 when j.ahead > 0 then 'gap'
+                when 1 - j.ahead > cardinality(j.positions) and cardinality(j.positions) < {RECENT} then 'gap'
                 when j.known_checksum <> j.checksum then 'different'
                 when coalesce(j.known_position, j.oldest_position, m.before) <= m.flushed then 'persisted'
                 else 'duplicate' end,

@@ -278,3 +278,10 @@ def test_a_repeated_request_is_recognised_by_its_key(warehouse: Warehouse) -> No
     ]
     assert [row[0] for row in logged(warehouse.id)] == [1, 2, 3, 4]
     assert IngestLogHead.objects.get().duplicates == 3
+
+
+def test_a_number_before_the_first_one_of_a_source_was_never_received(warehouse: Warehouse) -> None:
+    first, second = appended(warehouse.id, [batch(7)], [batch(6), batch(7), batch(8)], last_acked=None)
+    assert verdicts(first) == ["appended"]
+    assert verdicts(second) == ["gap", "duplicate", "appended"]
+    assert second[0].expected == 9

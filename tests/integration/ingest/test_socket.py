@@ -361,3 +361,12 @@ def test_more_sockets_than_a_source_may_have_are_refused(monkeypatch: pytest.Mon
 def test_other_paths_are_not_sockets() -> None:
     for path in ("/catalog/v1/config", "/lakehouse/cdc", "/lakehouse/v1/ws"):
         assert refusal(path=path).status == 403
+
+
+def test_a_new_source_begins_with_its_first_batch_although_others_follow_at_once(lake: Warehouse) -> None:
+    for source in range(5):
+        with opened() as socket:
+            for number in range(7, 11):
+                socket.send(batch(number, sourceDoId=f"s{source}"))
+            answers = [socket.receive() for _ in range(4)]
+        assert [each.get("status") for each in answers] == ["ok"] * 4
