@@ -1,6 +1,8 @@
 """A Spark session on REST catalogs from nothing but a Python environment; for the demo and the pipeline."""
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -76,6 +78,8 @@ def _running(connection: Any, settings: Mapping[str, str]) -> Iterator[SparkSess
         conf.set(key, value)
     try:
         with _own_interrupt():
+            # what runs Python functions in executors: of the same environment as this process, unless told otherwise
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             SparkContext(conf=conf, gateway=connection)
         spark = SparkSession.builder.getOrCreate()
         yield spark
