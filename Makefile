@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench hostile soak long-job
+.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench hostile soak long-job pipeline
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ identity: setup ## Real identity providers: Keycloak and a Kubernetes API server
 
 conformance: setup ## Real engines, and suites that nobody here wrote (see README for what they need)
 	$(BIN)/pytest tests/conformance $(ARGS)
+
+pipeline: setup ## Change data from the log to Iceberg tables, on Spark (needs Java; Iceberg's jars are fetched)
+	$(BIN)/pytest tests/pipeline $(ARGS)
 
 prefetch: setup ## Fetch and build the outside programs of all lanes into the cache, once
 	@$(BIN)/python -m tests.servers.prefetch

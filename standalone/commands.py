@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from standalone import ports
@@ -19,6 +20,11 @@ _OURS = (
     "CONSOLE__CLIENT_ID",
     "STORAGE__LOCAL_ROOTS",
     "SECRETS__KEYS",
+    "PIPELINE__CATALOG_URI",
+    "PIPELINE__OAUTH2_SERVER_URI",
+    "PIPELINE__CLIENT",
+    "PIPELINE__SCOPE",
+    "PIPELINE__DATABASE_URL",
 )
 
 
@@ -34,10 +40,12 @@ def environment(
     port: int | None = None,
     local_root: Path | None = None,
     keys: Path | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The environment of a Lakewarden command: the caller's with our settings; what is None is left out.
 
-    The caller can set more (a log level), but what the tree depends on cannot be overridden.
+    `more` are settings without their prefix. The caller can set others (a log level), but what the tree depends on
+    cannot be overridden.
     """
     ours = {
         "MODE": "development",
@@ -49,6 +57,7 @@ def environment(
         "CONSOLE__CLIENT_ID": issuer and CONSOLE_CLIENT_ID,
         "STORAGE__LOCAL_ROOTS": None if local_root is None else str(local_root),
         "SECRETS__KEYS_FILE": None if keys is None else str(keys),
+        **(more or {}),
     }
     kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
     settings = {_PREFIX + name: value for name, value in ours.items() if value is not None}

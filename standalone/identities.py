@@ -21,7 +21,7 @@ class Person(Protocol):
 
 
 class Identities(Protocol):
-    """`admin` and `user`, a person, get all privileges, `engine` those that an engine needs in the warehouse."""
+    """`admin` and `user`, a person, get all privileges, `engine` and `pipeline` those of engines in the warehouse."""
 
     @property
     def admin(self) -> Credentials: ...
@@ -29,6 +29,8 @@ class Identities(Protocol):
     def engine(self) -> Credentials: ...
     @property
     def user(self) -> Person: ...
+    @property
+    def pipeline(self) -> Credentials: ...
 
 
 def development_identities(state_dir: Path) -> Identities:

@@ -21,6 +21,7 @@ class DevOptions:
     port: int | None = None
     ready_file: Path | None = None
     warehouse: str = "file"
+    pipeline: bool = False
     s3: S3Options = field(default_factory=S3Options)
     progress: TextIO = field(default_factory=lambda: sys.stderr)
 

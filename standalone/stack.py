@@ -1,7 +1,7 @@
 """The development stack of `lakewarden dev` and `demo`: all servers below one data directory."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -16,7 +16,7 @@ from standalone.private_files import write_private
 from standalone.process import ManagedProcess
 from standalone.process_tree import ProcessTree, refusal
 from standalone.progress import Progress
-from standalone.provisioning import ENGINE_PRIVILEGES, ManagementClient, token_endpoint
+from standalone.provisioning import ENGINE_PRIVILEGES, Credentials, ManagementClient, token_endpoint
 from standalone.ready import (
     AdminCredentials,
     EngineCredentials,
@@ -34,10 +34,12 @@ S3_WAREHOUSE_NAME = "demo-s3"
 DEFAULT_PROJECT = "00000000-0000-0000-0000-000000000000"
 _COMMAND_TIMEOUT_S = 300.0
 _GRACE_S = 25.0
+_PIPELINE_GRACE_S = 90.0
+"""It flushes what is waiting, and then ends Spark."""
 
 
 class DevelopmentStack:
-    """PostgreSQL, issuer, server and worker, started in order, watched and stopped together.
+    """PostgreSQL, issuer, server, worker and, where asked for, a pipeline: started in order, stopped together.
 
     `command` gives the command line of a Lakewarden command, `identities` the issuer's clients; tests replace
     them. Start it in the main thread: its children end with the thread that started them.
@@ -109,6 +111,8 @@ class DevelopmentStack:
         base_uri = self._start_server()
         self._start_worker()
         info = self._provision(identities, issuer=issuer, base_uri=base_uri, store=store)
+        if self._options.pipeline:
+            self._start_pipeline(identities.pipeline, info)
         self._tree.require_alive()
         self._tree.on_stop(lambda: remove_ready_file(self._options.ready_path))
         write_ready_file(info, self._options.ready_path)
@@ -163,6 +167,19 @@ class DevelopmentStack:
             self._tree.adopt(worker)
             worker.start()
 
+    def _start_pipeline(self, client: Credentials, info: ReadyInfo) -> None:
+        settings = {
+            "PIPELINE__CATALOG_URI": info.catalog_uri,
+            "PIPELINE__OAUTH2_SERVER_URI": info.token_endpoint,
+            "PIPELINE__CLIENT_ID": client.client_id,
+            "PIPELINE__CLIENT_SECRET": client.client_secret,
+            "PIPELINE__SCOPE": client.scope,
+        }
+        with self._progress.step("Pipeline"):
+            pipeline = self._process("pipeline", self._command("pipeline"), more=settings, grace_s=_PIPELINE_GRACE_S)
+            self._tree.adopt(pipeline)
+            pipeline.start()
+
     def _provision(self, identities: Identities, *, issuer: str, base_uri: str, store: S3Store | None) -> ReadyInfo:
         admin, engine = identities.admin, identities.engine
         management_uri = f"{base_uri}/management"
@@ -173,12 +190,13 @@ class DevelopmentStack:
                 warehouse = client.ensure_warehouse(WAREHOUSE_NAME, base_path=self._local_root / WAREHOUSE_NAME)
             else:
                 warehouse = client.ensure_s3_warehouse(S3_WAREHOUSE_NAME, store)
-            client.grant(
-                warehouse,
-                application=f"oidc~{engine.subject}",
-                name=engine.client_id,
-                privileges=ENGINE_PRIVILEGES,
-            )
+            for each in (engine, identities.pipeline):
+                client.grant(
+                    warehouse,
+                    application=f"oidc~{each.subject}",
+                    name=each.client_id,
+                    privileges=ENGINE_PRIVILEGES,
+                )
             client.make_administrator(f"oidc~{identities.user.subject}", name=identities.user.name)
         return ReadyInfo(
             catalog_uri=f"{base_uri}/catalog",
@@ -226,7 +244,15 @@ class DevelopmentStack:
         remembered_ports.remember(self._ports, name=name, port=port)
         return f"http://{ports.HOST}:{port}"
 
-    def _process(self, name: str, command: Sequence[str], *, port: int | None = None) -> ManagedProcess:
+    def _process(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        port: int | None = None,
+        more: Mapping[str, str] | None = None,
+        grace_s: float = _GRACE_S,
+    ) -> ManagedProcess:
         return ManagedProcess(
             f"`{name}`",
             command,
@@ -237,7 +263,8 @@ class DevelopmentStack:
                 port=port,
                 local_root=self._local_root,
                 keys=self._keys,
+                more=more,
             ),
             directory=Path("/"),
-            grace_s=_GRACE_S,
+            grace_s=grace_s,
         )

@@ -42,15 +42,20 @@ def in_one_sentence() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError) as error:
-        raise _translated(error) from None
+        raise explained(error) from None
 
 
-def _translated(error: Exception) -> LakewardenError:
+def explained(error: Exception) -> LakewardenError:
+    """Our error for one of Spark, py4j or the connection to the JVM; our own stay as they are."""
+    if isinstance(error, LakewardenError):
+        return error
     origin = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     if origin is not None:
         return classify(_causes(origin))
     if isinstance(error, PySparkException):
         return InternalError(f"Spark failed: {error}")
+    if not isinstance(error, Py4JError | ConnectionError):
+        return InternalError(f"{type(error).__name__}: {error}")
     return GatewayFailed("Spark's JVM ended in the middle of the job; was it killed, or out of memory?")
 
 

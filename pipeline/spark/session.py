@@ -48,6 +48,7 @@ def session(
     master: str = "local[*]",
     java: Java | None = None,
     jar_names: Sequence[str] = CATALOG_JARS,
+    more_jars: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
     options: JvmOptions | None = None,
     log: Path | None = None,
@@ -55,11 +56,13 @@ def session(
 ) -> Iterator[SparkSession]:
     """A session whose default catalog is the first of `catalogs`; its JVM is gone afterwards.
 
-    `settings` win over ours; `java` is looked for unless given; `log` is the file for what the JVM writes.
+    `settings` win over ours; `java` is looked for unless given; `more_jars` are
+    paths; `log` is the file for what the JVM writes.
     One session at a time in a process.
     Raises `SparkSetupFailed` and its kinds.
     """
     java, jars = prepare(jar_names, java=java, progress=progress)
+    jars += map(Path, more_jars)
     chosen = options or JvmOptions()
     chosen = replace(chosen, extra=(*trust_options(java, cache=cache_folder()), *chosen.extra))
     local = master.startswith("local")

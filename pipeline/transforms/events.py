@@ -19,13 +19,13 @@ EVENT_SCHEMA = (
     "position long, event int, table string, sequence long, timestamp timestamp, operation string, row_id string, "
     "row string, metadata map<string, string>, shape string"
 )
-"""An event. `table` is JSON: namespace and name. `row` is the JSON of `after`, or of `before` in a delete; it may be null.
+"""An event. `table` is JSON: namespace and name. `row` is the JSON of `after`, or of `before` in a delete.
 
-`shape` is set in the first event of a table in each block of Arrow's: it tells the fields of all those in the block.
+`shape` is set in the first event of a table in each Arrow block: it has the fields of all its events in the block.
 """
 
 TABLE_SCHEMA = (
-    "table string, events long, from_position long, to_position long, "
+    "table string, events long, from_position long, to_position long, has_metadata boolean, "
     "shapes array<struct<position: long, event: int, shape: string>>, timestamps array<timestamp>"
 )
 """What a range of the log holds for a table; `timestamps` are the quantiles of `QUANTILES`."""
@@ -80,6 +80,7 @@ def tables_of(events: DataFrame) -> DataFrame:
         f.count("*").alias("events"),
         f.min("position").alias("from_position"),
         f.max("position").alias("to_position"),
+        (f.count("metadata") > 0).alias("has_metadata"),
         shapes.alias("shapes"),
         f.percentile_approx("timestamp", list(QUANTILES), 1000).alias("timestamps"),
     )
@@ -93,7 +94,7 @@ def fields_of(shapes: Iterable[tuple[int, int, str]]) -> dict[str, Shape]:
     return whole["struct"] if isinstance(whole, dict) else {}
 
 
-def _exploded(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _exploded(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     block = _Block()
     for batch in blocks:
         for row in batch.to_pylist():

@@ -1,7 +1,7 @@
 """Events of one table as rows of its columns, and what did not fit."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -69,9 +69,7 @@ def typed_schema(columns: tuple[Column, ...]) -> str:
 
 def typed(events: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
     """`typed_schema` from EVENT_SCHEMA, for events of one table, which has these columns."""
-    read = events.select(
-        "position", "event", "sequence", "timestamp", "operation", "row_id", "metadata", "row"
-    )
+    read = events.select("position", "event", "sequence", "timestamp", "operation", "row_id", "metadata", "row")
     return read.mapInArrow(_typing(columns), typed_schema(columns))
 
 
@@ -88,9 +86,7 @@ def rejected(rows: DataFrame) -> DataFrame:
 
 def latest(rows: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
     """For each row id the change with the highest sequence; among equal ones the last of the log."""
-    order = Window.partitionBy("_cdc_row_id").orderBy(
-        f.desc("_cdc_sequence"), f.desc("position"), f.desc("event")
-    )
+    order = Window.partitionBy("_cdc_row_id").orderBy(f.desc("_cdc_sequence"), f.desc("position"), f.desc("event"))
     names = dict.fromkeys([*_stored(columns), "_cdc_operation"])
     ranked = rows.where(IS_COMPLETE).withColumn("_cdc_rank", f.row_number().over(order))
     return ranked.where("_cdc_rank = 1").select(*(f.col(quoted(name)) for name in names))
@@ -101,11 +97,11 @@ def _stored(columns: tuple[Column, ...]) -> list[str]:
     return [column.name for column in columns if column.name in known]
 
 
-def _typing(columns: tuple[Column, ...]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _typing(columns: tuple[Column, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     return partial(_typed_blocks, columns)
 
 
-def _typed_blocks(columns: tuple[Column, ...], blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _typed_blocks(columns: tuple[Column, ...], blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     fields = written(columns)
     row = Row.of(fields, top=True)
     required = frozenset(row.required)

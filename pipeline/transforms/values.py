@@ -7,11 +7,12 @@ struct, list or map that do not fit are noted, so that the rest of the value is 
 import base64
 import binascii
 import re
+import struct
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from math import isfinite
 from typing import Any
 from uuid import UUID
 
@@ -81,8 +82,10 @@ def _integer(values: range, said: str) -> Converter:
         elif isinstance(value, Decimal) and value.adjusted() < 20 and value == value.to_integral_value():  # noqa: PLR2004  enough for 64 bits
             number = int(value)
         else:
-            raise _refuse(value, f"integers of {said}") if not isinstance(value, Decimal) else Unfit(
-                f"the column holds integers of {said}, and the value has a fraction or is larger"
+            raise (
+                _refuse(value, f"integers of {said}")
+                if not isinstance(value, Decimal)
+                else Unfit(f"the column holds integers of {said}, and the value has a fraction or is larger")
             )
         if number not in values:
             raise Unfit(f"the column holds integers of {said}, and the value is larger")
@@ -91,16 +94,16 @@ def _integer(values: range, said: str) -> Converter:
     return convert
 
 
-def _floating(limit: float | None, exact: int) -> Converter:
+def _floating(limit: float, width: str) -> Converter:
     def convert(value: object, _path: str, _misfits: Misfits) -> float:
         if type(value) is int:
-            if abs(value) > exact and (abs(value) > 10**300 or int(float(value)) != value):
+            if abs(value) > limit or int(struct.unpack(width, struct.pack(width, value))[0]) != value:
                 raise Unfit("the column holds floating-point numbers, which cannot hold this integer exactly")
             return float(value)
         if not isinstance(value, Decimal):
             raise _refuse(value, "numbers")
         number = float(value)
-        if not isfinite(number) or (limit is not None and abs(number) > limit):
+        if abs(number) > limit:
             raise Unfit("the value is larger than a floating-point number of the column")
         return number
 
@@ -168,8 +171,8 @@ _SIMPLE: Mapping[str, Converter] = {
     "string": _string,
     "int": _integer(INT32, "32 bits"),
     "long": _integer(INT64, "64 bits"),
-    "float": _floating(MAX_FLOAT, 2**24),
-    "double": _floating(None, 2**53),
+    "float": _floating(MAX_FLOAT, "f"),
+    "double": _floating(sys.float_info.max, "d"),
     "date": _parsed(_date, "dates (strings like 2026-01-31)"),
     "timestamptz": _parsed(
         _moment(zoned=True), "timestamps with a time zone (ISO 8601 strings with an offset or Z, to the microsecond)"
@@ -213,7 +216,9 @@ def _list(element: Converter, *, required: bool) -> Converter:
     def convert(value: object, path: str, misfits: Misfits) -> list[Any]:
         if not isinstance(value, list):
             raise _refuse(value, "lists")
-        kept = [None if each is None else _or_null(element, each, f"{path}[{i}]", misfits) for i, each in enumerate(value)]
+        kept = [
+            None if each is None else _or_null(element, each, f"{path}[{i}]", misfits) for i, each in enumerate(value)
+        ]
         if required and None in kept:
             raise Unfit("the column holds lists without nulls")
         return kept
@@ -298,5 +303,5 @@ def _without_column(name: str, value: object) -> str:
     if not name:
         return "a field without a name has no column"
     if value in ([], {}):
-        return f"{_kind(value)} without content does not tell the type of a new column"
+        return f"{_kind(value)} without content does not define the type of a new column"
     return "the table has no column for the field"

@@ -214,6 +214,56 @@ def work() -> None:
     sys.exit(run())
 
 
+@main.command()
+@click.option("--master", metavar="URL", help="Spark's master [default: LAKEWARDEN__PIPELINE__MASTER, or local[*]].")
+@click.option(
+    "--warehouse",
+    "warehouses",
+    multiple=True,
+    metavar="NAME",
+    help="Write the log of this warehouse, as <name> or <project>/<name>; may be repeated [default: all with one].",
+)
+@click.option("--once", is_flag=True, help="Write what is in the log now, and end.")
+def pipeline(*, master: str | None, warehouses: tuple[str, ...], once: bool) -> None:
+    """Write change data from the log into Iceberg tables, exactly once, until TERM or Ctrl-C. Needs the extra `spark`.
+
+    It is a Spark driver, and an engine like any other: it logs in to the catalog with an OAuth2 client, gets access to
+    storage from the catalog, and reads the log in the database. Set LAKEWARDEN__PIPELINE__CATALOG_URI,
+    OAUTH2_SERVER_URI, CLIENT_ID and CLIENT_SECRET, and LAKEWARDEN__DATABASE__URL. `lakewarden dev --pipeline` does all
+    of that to try it.
+
+    Each table's changes go to a change log, to a mirror of the rows as they are now, or to both: see the property
+    `lakewarden.cdc.mode` of tables and namespaces. What does not fit a column goes to <table>__rejected.
+
+    It flushes at 10,000 events, 32 MiB or 60 seconds, or when somebody asks for it (POST /lakehouse/flush). Two
+    pipelines may run: a warehouse belongs to one at a time, and the other one takes over.
+
+    On one machine it needs nothing else; on a cluster, pass --master spark://host:7077, and install Lakewarden with
+    the extra `spark` on its workers.
+
+    Exit codes: 0 after TERM or the end of --once, 1 if something must be corrected first.
+    """
+    settings = configured()
+    import logging
+    from importlib import import_module
+
+    from lakewarden.errors import LakewardenError
+
+    logging.basicConfig(level=settings.log.level, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        options = import_module("pipeline.jobs.options").Options
+        run = import_module("pipeline.jobs.run").run
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"{error.name} is not installed: install Lakewarden with its extra (pip install 'lakewarden[spark]')"
+        ) from None
+    try:
+        chosen = options.parse(settings, master=master, warehouses=warehouses, once=once)
+    except LakewardenError as error:
+        raise click.ClickException(error.message) from None
+    sys.exit(run(chosen))
+
+
 @main.group("events")
 def events_group() -> None:
     """Look at the delivery of events to sinks, and deliver events again."""
@@ -364,6 +414,9 @@ def _with_stack_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--s3-bucket", default="lakewarden", show_default=True, help="Its bucket, made if it is not there.")
 @click.option("--s3-region", default="us-east-1", show_default=True, help="Its region.")
+@click.option(
+    "--pipeline", is_flag=True, help="Run the pipeline of change data, too. Needs the extra `spark`, and Java."
+)
 def dev(
     *,
     port: int | None,
@@ -373,6 +426,7 @@ def dev(
     s3_endpoint: str | None,
     s3_bucket: str,
     s3_region: str,
+    pipeline: bool,
 ) -> None:
     """Run a complete server on this machine, with everything it needs, until TERM or Ctrl-C.
 
@@ -384,7 +438,10 @@ def dev(
     from standalone.s3.options import S3Options
 
     s3 = S3Options(endpoint=s3_endpoint, bucket=s3_bucket, region=s3_region)
-    sys.exit(run(DevOptions(data_dir=data_dir, port=port, ready_file=ready_file, warehouse=warehouse, s3=s3)))
+    options = DevOptions(
+        data_dir=data_dir, port=port, ready_file=ready_file, warehouse=warehouse, s3=s3, pipeline=pipeline
+    )
+    sys.exit(run(options))
 
 
 @main.command()

@@ -14,6 +14,7 @@ CONSOLE_CLIENT_ID: Final = "lakewarden-console"
 CLI_CLIENT_ID: Final = "lakewarden-cli"
 ADMIN_CLIENT_ID: Final = "lakewarden-admin"
 ENGINE_CLIENT_ID: Final = "lakewarden-engine"
+PIPELINE_CLIENT_ID: Final = "lakewarden-pipeline"
 OPAQUE_CLIENT_ID: Final = "lakewarden-opaque"
 
 DEVICE_CODE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
@@ -36,6 +37,7 @@ class DevIdentities:
 
     admin: DevCredentials
     engine: DevCredentials
+    pipeline: DevCredentials
     opaque: DevCredentials
     user: DevUser
 
@@ -49,15 +51,22 @@ def prepare(state_dir: Path) -> DevIdentities:
     """
     state = StateDir(state_dir)
     with state.locked():
-        admin, engine, opaque, *_ = Clients(state).ensure(
+        admin, engine, pipeline, opaque, *_ = Clients(state).ensure(
             _confidential(ADMIN_CLIENT_ID),
             _confidential(ENGINE_CLIENT_ID),
+            _confidential(PIPELINE_CLIENT_ID),
             replace(_confidential(OPAQUE_CLIENT_ID), token_format="opaque"),  # noqa: S106 - a format's name
             _public(CONSOLE_CLIENT_ID, grant="authorization_code"),
             _public(CLI_CLIENT_ID, grant=DEVICE_CODE_GRANT),
         )
         user = Users(state).ensure(_person())
-    return DevIdentities(admin=_credentials(admin), engine=_credentials(engine), opaque=_credentials(opaque), user=user)
+    return DevIdentities(
+        admin=_credentials(admin),
+        engine=_credentials(engine),
+        pipeline=_credentials(pipeline),
+        opaque=_credentials(opaque),
+        user=user,
+    )
 
 
 def _confidential(client_id: str) -> Client:

@@ -58,6 +58,7 @@ MAY_USE_THE_DATABASE = {
     "platform/lakewarden/http/running_queries.py": "stops the statements of callers who have gone",
     "platform/lakewarden/serving/run.py": "closes the starting process's connections before it begins others",
     "pipeline/maintenance/ledger.py": "keeps locks and the history with a connection of its own: it knows no Django",
+    "pipeline/sources/*": "reads the durable log, and notes there how far it has come",
     "standalone/postgres/server.py": "waits for the server that it starts",
 }
 

@@ -14,6 +14,7 @@ from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
 from lakewarden.config.ingest import IngestConfig
 from lakewarden.config.maintenance import MaintenanceConfig
+from lakewarden.config.pipeline import PipelineConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.secrets import SecretsConfig
@@ -56,6 +57,7 @@ class Config(Section):
     ingest: IngestConfig = Field(default_factory=IngestConfig)
     maintenance: MaintenanceConfig = Field(default_factory=MaintenanceConfig)
     worker: WorkerConfig = Field(default_factory=WorkerConfig)
+    pipeline: PipelineConfig = Field(default_factory=PipelineConfig)
     usage: UsageConfig = Field(default_factory=UsageConfig)
     events: EventsConfig = Field(default_factory=EventsConfig)
     idempotency: IdempotencyConfig = Field(default_factory=IdempotencyConfig)

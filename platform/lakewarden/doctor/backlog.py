@@ -1,4 +1,4 @@
-"""Checks whether a worker is alive and how many jobs are waiting; for database.py."""
+"""Checks whether a worker and the pipeline are alive, and what waits for them; for database.py."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,6 +14,7 @@ ALIVE_S = 60  # a worker sends a heartbeat every ten seconds
 def examine(connection: psycopg.Connection) -> Iterator[Finding]:
     yield _worker(connection)
     yield from _failed_jobs(connection)
+    yield from _pipelines(connection)
 
 
 def _worker(connection: psycopg.Connection) -> Finding:
@@ -40,6 +41,28 @@ def _failed_jobs(connection: psycopg.Connection) -> Iterator[Finding]:
         yield warn(
             "jobs", f"{failed} have failed permanently", fix="look into the worker's log for their names and causes"
         )
+
+
+def _pipelines(connection: psycopg.Connection) -> Iterator[Finding]:
+    """One for each warehouse that has received change data."""
+    rows = connection.execute(
+        "select w.name, h.buffered_events, coalesce(p.heartbeat_at > now() - make_interval(secs => %s), false),"
+        " coalesce(p.error, '') from ingest_log_head h join warehouse w on w.id = h.warehouse_id"
+        " left join ingest_pipeline p on p.warehouse_id = h.warehouse_id order by w.name",
+        [ALIVE_S],
+    ).fetchall()
+    for name, waiting, alive, error in rows:
+        events = f"{waiting} events wait"
+        if error and alive:
+            yield warn(f"pipeline of {name}", f"{error} ({events})", fix="correct that; it goes on by itself")
+        elif alive or not waiting:
+            yield ok(f"pipeline of {name}", f"{'alive' if alive else 'not running'}, {events}")
+        else:
+            yield warn(
+                f"pipeline of {name}",
+                f"is not running, {events}",
+                fix="start one: `lakewarden pipeline`; nothing is lost, but tables do not show these changes",
+            )
 
 
 def _count(connection: psycopg.Connection, query: LiteralString) -> int:

@@ -1,0 +1,1 @@
+"""The work of `lakewarden pipeline`: micro-batches of the log become snapshots of tables."""

@@ -1,0 +1,96 @@
+"""A micro-batch of one warehouse's log: all its tables, then the flushed position."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.jobs.metadata import FROM_POSITION, LOG_ID, TO_POSITION
+from pipeline.jobs.write import Part, Snapshot, TableWriter, Written
+from pipeline.transforms.events import QUANTILES, events_of, fields_of, tables_of
+
+_SUMMARY = "spark.sql.iceberg.snapshot-property"
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """A micro-batch that is in snapshots. Times are seconds since the epoch; `ages`: (seconds, events) of quantiles."""
+
+    after: int
+    upto: int
+    events: int
+    tables: int
+    snapshots: tuple[Snapshot, ...]
+    rejected: int
+    began: float
+    ended: float
+    ages: tuple[tuple[float, float], ...] = field(repr=False)
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.snapshots)
+
+    @property
+    def files(self) -> int:
+        return sum(each.files for each in self.snapshots)
+
+
+def flush(log: DataFrame, *, after: int, log_id: UUID, writer: TableWriter, at_once: int) -> Flushed | None:
+    """Write LOG_SCHEMA's batches behind the position `after`; None if there are none.
+
+    One job reads them and finds out which tables they are for; then each table is written, `at_once` at a time. All
+    are attempted, so that a table that cannot be written stops no other; then the first failure is raised.
+    """
+    began = time.time()
+    events = events_of(log.where(f"position > {after}")).persist()
+    try:
+        found = tables_of(events).collect()
+        if not found:
+            return None
+        upto = max(row.to_position for row in found)
+        _name_positions(log.sparkSession, log_id=log_id, first=after + 1, last=upto)
+        parts = [
+            Part(
+                table=tuple(json.loads(row.table)),
+                events=events.where(events["table"] == row.table),
+                count=row.events,
+                fields=fields_of(row.shapes),
+                has_metadata=row.has_metadata,
+                upto=upto,
+            )
+            for row in found
+        ]
+        done = _write_all(parts, writer, at_once=at_once)
+    finally:
+        events.unpersist()
+    ended = time.time()
+    return Flushed(
+        after=after,
+        upto=upto,
+        events=sum(part.count for part in parts),
+        tables=len(parts),
+        snapshots=tuple(snapshot for written in done for snapshot in written.snapshots),
+        rejected=sum(written.rejected for written in done),
+        began=began,
+        ended=ended,
+        ages=tuple(
+            (ended - moment.timestamp(), row.events / len(QUANTILES)) for row in found for moment in row.timestamps
+        ),
+    )
+
+
+def _name_positions(spark: SparkSession, *, log_id: UUID, first: int, last: int) -> None:
+    """Each commit of this session says in its summary which positions it holds: they are equal for all tables."""
+    for name, value in ((LOG_ID, log_id), (FROM_POSITION, first), (TO_POSITION, last)):
+        spark.conf.set(f"{_SUMMARY}.{name}", str(value))
+
+
+def _write_all(parts: list[Part], writer: TableWriter, *, at_once: int) -> list[Written]:
+    if len(parts) == 1:
+        return [writer.write(parts[0])]
+    with ThreadPoolExecutor(at_once, thread_name_prefix="table") as pool:
+        futures = [pool.submit(writer.write, part) for part in parts]
+    return [future.result() for future in futures]

@@ -1,0 +1,150 @@
+"""A warehouse's tables as Spark and Iceberg's Java client see them: what the flush needs, and no more.
+
+Statements are Spark's SQL. Metadata are taken from the Java client's table in one call across py4j.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.jobs.metadata import KIND, Metadata
+from pipeline.transforms.columns import Change, Column, quoted, sql_type
+
+Identifier = tuple[str, ...]
+
+_FORMAT = {"format-version": "2", "write.parquet.compression-codec": "zstd"}
+_MERGE_ON_READ = {f"write.{each}.mode": "merge-on-read" for each in ("delete", "update", "merge")}
+PROPERTIES: Mapping[str, Mapping[str, str]] = {
+    "changelog": _FORMAT,
+    "mirror": _FORMAT | _MERGE_ON_READ,
+    "rejected": _FORMAT,
+}
+_MAX_PATHS = 1000
+_MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """One catalog of a session. `catalog` is its name in SQL."""
+
+    spark: SparkSession
+    catalog: str
+
+    def name(self, table: Identifier) -> str:
+        return quoted(self.catalog, *table)
+
+    def metadata(self, table: Identifier) -> Metadata | None:
+        """The newest metadata; None if there is no such table."""
+        found = self._java_table(table)
+        if found is None:
+            return None
+        parser = self._jvm.org.apache.iceberg.TableMetadataParser
+        return Metadata(msgspec.json.decode(parser.toJson(found.operations().current())))
+
+    def properties_of_namespace(self, namespace: Sequence[str]) -> Mapping[str, str]:
+        """Empty if it does not exist."""
+        catalog = self._java_catalog()
+        levels = self._strings(namespace)
+        if not catalog.namespaceExists(levels):
+            return {}
+        return dict(catalog.loadNamespaceMetadata(levels))
+
+    def create(self, table: Identifier, columns: Sequence[Column], *, kind: str, partitions: str = "") -> None:
+        """The table, and its namespace, unless somebody else was quicker."""
+        for length in range(1, len(table)):
+            if not self._namespace_exists(table[:length]):
+                self._sql(f"CREATE NAMESPACE IF NOT EXISTS {self.name(table[:length])}")
+        listed = ", ".join(f"{quoted(c.name)} {sql_type(c.type)}{' NOT NULL' if c.required else ''}" for c in columns)
+        properties = {KIND: kind, **PROPERTIES[kind]}
+        pairs = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        self._sql(
+            f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({listed}) USING iceberg "
+            f"{f'PARTITIONED BY ({partitions})' if partitions else ''} TBLPROPERTIES ({pairs})"
+        )
+
+    def change(self, table: Identifier, changes: Sequence[Change]) -> None:
+        """Add the columns in one commit; widen those that are to be widened, in one each."""
+        added = [f"{quoted(*each.path)} {sql_type(each.type)}" for each in changes if not each.widens]
+        if added:
+            self._sql(f"ALTER TABLE {self.name(table)} ADD COLUMNS ({', '.join(added)})")
+        for each in changes:
+            if each.widens:
+                column = f"{quoted(*each.path)} TYPE {sql_type(each.type)}"
+                self._sql(f"ALTER TABLE {self.name(table)} ALTER COLUMN {column}")
+
+    def append(self, table: Identifier, rows: DataFrame) -> None:
+        """One commit. Rows are written where they are: no shuffle, a file for each task and partition."""
+        options = {"fanout-enabled": "true", "distribution-mode": "none"}
+        rows.writeTo(self.name(table)).options(**options).append()
+
+    def merge(self, table: Identifier, rows: DataFrame, columns: Sequence[str]) -> None:
+        """One commit. `rows`: one for each row id, with `_cdc_operation`; older ones than the table's are left out."""
+        view = f"lakewarden_{self.catalog}_{abs(hash(table)):x}"
+        rows.createOrReplaceTempView(view)
+        names = [quoted(name) for name in columns]
+        newer = "n._cdc_sequence >= coalesce(t._cdc_sequence, n._cdc_sequence)"
+        try:
+            self._sql(
+                f"MERGE INTO {self.name(table)} AS t USING {quoted(view)} AS n ON t._cdc_row_id = n._cdc_row_id "  # noqa: S608  quoted
+                f"WHEN MATCHED AND {newer} AND n._cdc_operation = 'DELETE' THEN DELETE "
+                f"WHEN MATCHED AND {newer} THEN UPDATE SET {', '.join(f't.{name} = n.{name}' for name in names)} "
+                f"WHEN NOT MATCHED AND n._cdc_operation <> 'DELETE' THEN "
+                f"INSERT ({', '.join(names)}) VALUES ({', '.join(f'n.{name}' for name in names)})"
+            )
+        finally:
+            self.spark.catalog.dropTempView(view)
+
+    def added_files(self, table: Identifier, snapshot_id: int) -> list[str]:
+        """The paths of the data files that a snapshot added, which lie in its manifests; the first thousand."""
+        found = self._java_table(table)
+        snapshot = found.snapshot(snapshot_id) if found is not None else None
+        paths: list[str] = []
+        if snapshot is not None and found is not None:
+            for each in snapshot.addedDataFiles(found.io()):
+                paths.append(str(each.location()))
+                if len(paths) >= _MAX_PATHS:
+                    break
+        return paths
+
+    def _java_table(self, table: Identifier) -> Any:  # noqa: ANN401  py4j
+        self._activate()
+        try:
+            found = self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+                self.spark._jsparkSession,  # noqa: SLF001  no public way
+                self.name(table),
+            )
+            found.refresh()
+        except AnalysisException as error:
+            if error.getCondition() in _MISSING:
+                return None
+            raise
+        return found
+
+    def _activate(self) -> None:
+        """Catalogs are looked up with the settings of the thread's session, which only SQL statements choose."""
+        self._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.spark._jsparkSession)  # noqa: SLF001
+
+    def _java_catalog(self) -> Any:  # noqa: ANN401  py4j
+        self._activate()
+        return self.spark._jsparkSession.sessionState().catalogManager().catalog(self.catalog)  # noqa: SLF001
+
+    def _namespace_exists(self, namespace: Sequence[str]) -> bool:
+        return bool(self._java_catalog().namespaceExists(self._strings(namespace)))
+
+    @property
+    def _jvm(self) -> Any:  # noqa: ANN401  py4j
+        return self.spark._jvm  # noqa: SLF001  no public way
+
+    def _strings(self, values: Sequence[str]) -> Any:  # noqa: ANN401  py4j
+        gateway: Any = self.spark.sparkContext._gateway  # noqa: SLF001  no public way
+        array = gateway.new_array(gateway.jvm.String, len(values))
+        for number, value in enumerate(values):
+            array[number] = value
+        return array
+
+    def _sql(self, statement: str) -> None:
+        self.spark.sql(statement).collect()

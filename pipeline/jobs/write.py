@@ -1,0 +1,228 @@
+"""Writes one table's part of a micro-batch: creates or alters the table, then one snapshot for each target."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as f
+
+from pipeline.jobs import policies
+from pipeline.jobs.lake import Identifier, Lake
+from pipeline.jobs.metadata import KIND, Metadata
+from pipeline.jobs.policies import Kind, Mode
+from pipeline.transforms.columns import CDC_COLUMNS, METADATA_COLUMN, METADATA_TYPE, Change, Column, needed
+from pipeline.transforms.rows import MISFITS, REJECTED_COLUMNS, changes, latest, rejected, typed
+from pipeline.transforms.shapes import Shape
+
+ATTEMPTS = 3
+DAILY = "days(_cdc_timestamp)"
+_OWN = tuple(Column(name, kind, required=True) for name, kind in CDC_COLUMNS.items())
+_COLUMNS = {
+    Kind.CHANGELOG: _OWN,
+    Kind.MIRROR: tuple(column for column in _OWN if column.name != "_cdc_operation"),
+    Kind.REJECTED: REJECTED_COLUMNS,
+}
+_METADATA = Column(METADATA_COLUMN, METADATA_TYPE)
+
+log = logging.getLogger("lakewarden.pipeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table's events of a micro-batch, which ends at `upto`."""
+
+    table: Identifier
+    events: DataFrame
+    count: int
+    fields: dict[str, Shape]
+    has_metadata: bool
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a commit of the pipeline added, as its summary says."""
+
+    table: Identifier
+    snapshot_id: int
+    files: int
+    bytes: int
+    rows: int
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of a part."""
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    rejected: int = 0
+
+
+class TableWriter:
+    """For one catalog and log. Keeps each table's metadata from write to write; any failure lets it look again.
+
+    `ensure_ours` raises when another pipeline may write here; it is asked before each commit.
+    """
+
+    def __init__(
+        self, lake: Lake, *, log_id: UUID, default: Mode, rows_per_task: int, ensure_ours: Callable[[], None]
+    ) -> None:
+        self._lake = lake
+        self._log_id = log_id
+        self._default = default
+        self._rows_per_task = rows_per_task
+        self._ensure_ours = ensure_ours
+        self._known: dict[Identifier, Metadata] = {}
+        self._modes: dict[Identifier, Mode] = {}
+        self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Look at all tables again: another process, or we before a failure, may have changed them."""
+        self._known.clear()
+        self._modes.clear()
+
+    def write(self, part: Part) -> Written:
+        """All targets of the part's table. Those that hold its positions already are left as they are."""
+        done = Written()
+        for number, (target, kind) in enumerate(policies.targets(part.table, self._mode(part.table))):
+            self._again(partial(self._target, part, target, kind, done, is_main=number == 0))
+        return done
+
+    def added_files(self, snapshot: Snapshot) -> list[str]:
+        """The paths of the data files that it added."""
+        return self._lake.added_files(snapshot.table, snapshot.snapshot_id)
+
+    def _again(self, attempt: Callable[[], None]) -> None:
+        """What other engines did meanwhile is seen in the next attempt; an outage is left to who called us."""
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                return attempt()
+            except (PySparkException, Py4JError) as error:
+                self.forget()
+                if not left:
+                    raise
+                log.debug("Attempted again: %s", error)
+        return None
+
+    def _target(self, part: Part, target: Identifier, kind: Kind, done: Written, *, is_main: bool) -> None:
+        metadata, kind = self._ready(target, kind, part)
+        columns = metadata.columns
+        covered = metadata.covered(self._log_id)
+        rows = self._typed(part, columns, after=covered.to if covered else 0)
+        misfits: int | None = None
+        if covered is None or covered.to < part.upto:
+            self._ensure_ours()
+            misfits = self._commit(target, kind, rows, columns)
+            done.snapshots += self._added(target)
+        if is_main and misfits != 0:
+            # of what is covered we no longer know whether something did not fit
+            self._reject(part, columns, done)
+
+    def _typed(self, part: Part, columns: Sequence[Column], *, after: int) -> DataFrame:
+        events = part.events.where(f.col("position") > after) if after else part.events
+        return typed(events.coalesce(-(-part.count // self._rows_per_task)), tuple(columns))
+
+    def _commit(self, target: Identifier, kind: Kind, rows: DataFrame, columns: tuple[Column, ...]) -> int:
+        """Returns how many values did not fit."""
+        observed = Observation()
+        counted = rows.observe(observed, f.coalesce(f.sum(f.size(MISFITS)), f.lit(0)).alias("misfits"))
+        if kind is Kind.MIRROR:
+            # MERGE reads its source more than once
+            newest = latest(counted, columns).persist()
+            try:
+                newest.count()
+                names = [name for name in newest.columns if name != "_cdc_operation"]
+                self._lake.merge(target, newest, names)
+            finally:
+                newest.unpersist()
+        else:
+            self._lake.append(target, changes(counted, columns))
+        return int(observed.get["misfits"])
+
+    def _reject(self, part: Part, columns: Sequence[Column], done: Written) -> None:
+        target = policies.rejected(part.table)
+        metadata = self._metadata(target)
+        covered = metadata.covered(self._log_id) if metadata else None
+        if covered and covered.to >= part.upto:
+            return
+        rows = rejected(self._typed(part, columns, after=covered.to if covered else 0)).persist()
+        try:
+            count = rows.count()
+            if count:
+                if metadata is None:
+                    self._lake.create(target, REJECTED_COLUMNS, kind=Kind.REJECTED)
+                self._ensure_ours()
+                self._lake.append(target, rows)
+                done.rejected += count
+                done.snapshots += self._added(target)
+        finally:
+            rows.unpersist()
+
+    def _ready(self, target: Identifier, kind: Kind, part: Part) -> tuple[Metadata, Kind]:
+        """The table's metadata, once it has all columns that the part needs; and what its rows are.
+
+        A table stays what it was made as: rows of the other kind would make it useless as either.
+        """
+        metadata = self._metadata(target)
+        if metadata is not None:
+            kind = Kind(metadata.properties.get(KIND, kind))
+        else:
+            partitions = DAILY if kind is Kind.CHANGELOG else ""
+            made = [Column(change.path[0], change.type) for change in needed((), part.fields)]
+            extra = [_METADATA] if part.has_metadata and kind is Kind.CHANGELOG else []
+            self._lake.create(target, [*_COLUMNS[kind], *extra, *made], kind=kind, partitions=partitions)
+            metadata = self._loaded(target)
+        if missing := self._missing(metadata.columns, kind, part):
+            self._lake.change(target, missing)
+            metadata = self._loaded(target)
+        return metadata, kind
+
+    def _missing(self, columns: tuple[Column, ...], kind: Kind, part: Part) -> list[Change]:
+        """Our own columns are optional in a table that others made: its rows have no values for them."""
+        known = {column.name for column in columns}
+        own = [*_COLUMNS[kind], *([_METADATA] if part.has_metadata and kind is Kind.CHANGELOG else [])]
+        return [Change((each.name,), each.type) for each in own if each.name not in known] + needed(
+            columns, part.fields
+        )
+
+    def _metadata(self, target: Identifier) -> Metadata | None:
+        known = self._known.get(target)
+        if known is None and (known := self._lake.metadata(target)) is not None:
+            self._known[target] = known
+        return known
+
+    def _loaded(self, target: Identifier) -> Metadata:
+        metadata = self._lake.metadata(target)
+        if metadata is None:
+            raise PySparkException(f"The table {'.'.join(target)} was dropped while the pipeline prepared it")
+        self._known[target] = metadata
+        return metadata
+
+    def _added(self, target: Identifier) -> list[Snapshot]:
+        covered = self._loaded(target).covered(self._log_id)
+        if covered is None:
+            return []
+        summary = covered.summary
+        return [
+            Snapshot(
+                table=target,
+                snapshot_id=covered.snapshot_id,
+                files=int(summary.get("added-data-files", 0)),
+                bytes=int(summary.get("added-files-size", 0)),
+                rows=int(summary.get("added-records", 0)),
+            )
+        ]
+
+    def _mode(self, table: Identifier) -> Mode:
+        if (known := self._modes.get(table)) is None:
+            metadata = self._metadata(table)
+            sources = [metadata.properties] if metadata else []
+            sources += [self._lake.properties_of_namespace(table[:length]) for length in range(len(table) - 1, 0, -1)]
+            known = self._modes[table] = policies.mode(sources, default=self._default)
+        return known

@@ -1,0 +1,196 @@
+"""The durable log on Postgres as a streaming source of Spark's (its Python data source API).
+
+Offsets are positions, which are dense and in the order of commits: what lies between two of them never changes. The
+triggers of flushes lie here, too: there is nothing new to read until one of them says so.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ingest.log_statements import READ
+from pipeline.transforms.events import LOG_SCHEMA
+
+FORMAT = "lakewarden_log"
+DSN_OPTION = "dsn-with-password"
+"""Spark's redaction knows the word `password`, so it shows this option nowhere."""
+
+_ARROW = pa.schema(
+    [("position", pa.int64()), ("encoding", pa.int32()), ("tables", pa.string()), ("content", pa.binary())]
+)
+_BLOCK_BYTES = 4 * 1024 * 1024
+_CONNECT_TIMEOUT_S = 10
+_STATEMENT_TIMEOUT_MS = 300_000
+
+_WAITING = """
+    select h.last_position, h.flushed_position, h.buffered_events, h.buffered_bytes,
+           (select extract(epoch from clock_timestamp() - b.received_at) from ingest_batch b
+            where b.warehouse_id = h.warehouse_id and b.position > h.flushed_position order by b.position limit 1),
+           (select max(r.upto_position) from ingest_flush_request r
+            where r.warehouse_id = h.warehouse_id and r.state = 'pending')
+    from ingest_log_head h where h.warehouse_id = %s
+"""
+_SIZES = """
+    select position, events, bytes from ingest_batch
+    where warehouse_id = %s and position > %s and position <= %s order by position limit %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Triggers:
+    """When what waits is flushed: at this many events or bytes, or at this age. At most `max_*` of it at a time."""
+
+    events: int
+    bytes: int
+    age_s: float
+    max_events: int
+    max_bytes: int
+
+    def fire(self, waiting: "Waiting") -> bool:
+        """Whether a flush is due."""
+        return waiting.last > waiting.flushed and (
+            waiting.events >= self.events
+            or waiting.bytes >= self.bytes
+            or (waiting.age_s or 0.0) >= self.age_s
+            or (waiting.asked or 0) > waiting.flushed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What lies in a warehouse's log and not in a snapshot; `asked`: the position up to which a flush was asked for."""
+
+    last: int
+    flushed: int
+    events: int
+    bytes: int
+    age_s: float | None
+    asked: int | None
+
+
+def connect(dsn: str) -> psycopg.Connection[Any]:
+    """A connection for single statements, each bounded in time."""
+    return psycopg.connect(
+        dsn,
+        autocommit=True,
+        connect_timeout=_CONNECT_TIMEOUT_S,
+        options=f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}",
+        application_name="lakewarden pipeline",
+        # a pooler hands a session to others between two transactions
+        prepare_threshold=None,
+    )
+
+
+class LogSource(DataSource):
+    """The log of one warehouse. Options: DSN_OPTION, `warehouse`, `triggers` (JSON) and `partitions`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return LOG_SCHEMA
+
+    def streamReader(self, schema: StructType) -> "LogReader":  # noqa: ARG002, N802  Spark's name
+        return LogReader(self.options)
+
+
+class LogReader(DataSourceStreamReader):
+    """Asked by Spark for offsets and ranges in the driver, for rows in the executors."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._dsn = options[DSN_OPTION]
+        self._warehouse = options["warehouse"]
+        self._triggers = Triggers(**json.loads(options["triggers"]))
+        self._partitions = int(options["partitions"])
+        self._connection: psycopg.Connection[Any] | None = None
+        self._given = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_connection": None}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+        return {"position": self._waiting().flushed}
+
+    def latestOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+        """Where the next micro-batch ends; where the last one ended, while no flush is due."""
+        waiting = self._waiting()
+        if self._triggers.fire(waiting):
+            self._given = max(self._given, self._bounded(waiting))
+        else:
+            self._given = max(self._given, waiting.flushed)
+        return {"position": self._given}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """The positions as ranges of equal length."""
+        first, last = start["position"], end["position"]
+        count = min(self._partitions, last - first)
+        bounds = [first + (last - first) * number // count for number in range(count + 1)] if count > 0 else []
+        return [InputPartition(each) for each in pairwise(bounds)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Blocks of LOG_SCHEMA."""
+        after, upto = partition.value
+        rows: dict[str, list[Any]] = {name: [] for name in _ARROW.names}
+        size = 0
+        with (
+            connect(self._dsn) as connection,
+            connection.transaction(),
+            connection.cursor("log", binary=True) as cursor,
+        ):
+            cursor.execute(READ, {"warehouse_id": self._warehouse, "after": after, "upto": upto})
+            for position, _source, _number, _at, _events, _bytes, encoding, tables, content in cursor:
+                for column, value in zip(
+                    rows.values(), (position, encoding, json.dumps(tables), bytes(content)), strict=True
+                ):
+                    column.append(value)
+                size += len(content)
+                if size >= _BLOCK_BYTES:
+                    yield pa.RecordBatch.from_pydict(rows, schema=_ARROW)
+                    rows, size = {name: [] for name in _ARROW.names}, 0
+        if rows["position"]:
+            yield pa.RecordBatch.from_pydict(rows, schema=_ARROW)
+
+    def stop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _waiting(self) -> Waiting:
+        row = self._query(_WAITING, (self._warehouse,))[0]
+        last, flushed, events, size, age_s, asked = row
+        return Waiting(last, flushed, events, size, None if age_s is None else float(age_s), asked)
+
+    def _bounded(self, waiting: Waiting) -> int:
+        """The last position of a micro-batch: as far as its limits allow, at least one batch."""
+        after = max(waiting.flushed, self._given)
+        if waiting.events <= self._triggers.max_events and waiting.bytes <= self._triggers.max_bytes:
+            return waiting.last
+        end, events, size = after, 0, 0
+        for position, batch_events, batch_bytes in self._query(
+            _SIZES, (self._warehouse, after, waiting.last, self._triggers.max_events)
+        ):
+            events, size = events + batch_events, size + batch_bytes
+            if end > after and (events > self._triggers.max_events or size > self._triggers.max_bytes):
+                break
+            end = position
+        return end
+
+    def _query(self, statement: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        """One attempt more on a connection that has ended meanwhile; then Spark ends the query with the error."""
+        for attempt in (1, 2):
+            if self._connection is None or self._connection.closed:
+                self._connection = connect(self._dsn)
+            try:
+                return self._connection.execute(statement, parameters).fetchall()
+            except psycopg.OperationalError:
+                self._connection.close()
+                if attempt == 2:  # noqa: PLR2004  the last one
+                    raise
+        raise AssertionError("the loop returns or raises")
