@@ -76,9 +76,7 @@ def flush(log: DataFrame, *, after: int, log_id: UUID, writer: TableWriter, at_o
         rejected=sum(written.rejected for written in done),
         began=began,
         ended=ended,
-        ages=tuple(
-            (ended - moment.timestamp(), row.events / len(QUANTILES)) for row in found for moment in row.timestamps
-        ),
+        ages=tuple((ended - micros / 1e6, row.events / len(QUANTILES)) for row in found for micros in row.timestamps),
     )
 
 

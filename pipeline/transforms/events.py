@@ -26,9 +26,9 @@ EVENT_SCHEMA = (
 
 TABLE_SCHEMA = (
     "table string, events long, from_position long, to_position long, has_metadata boolean, "
-    "shapes array<struct<position: long, event: int, shape: string>>, timestamps array<timestamp>"
+    "shapes array<struct<position: long, event: int, shape: string>>, timestamps array<long>"
 )
-"""What a range of the log holds for a table; `timestamps` are the quantiles of `QUANTILES`."""
+"""What a range of the log holds for a table; `timestamps` (microseconds) are the quantiles of `QUANTILES`."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 _ARROW = pa.schema(
@@ -45,6 +45,8 @@ _ARROW = pa.schema(
         ("shape", pa.string()),
     ]
 )
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""Microseconds of the years 1 to 9999, which engines can show; a timestamp beyond them becomes the nearest one."""
 BLOCK_EVENTS = 10_000
 _GZIP = 1
 
@@ -82,7 +84,7 @@ def tables_of(events: DataFrame) -> DataFrame:
         f.max("position").alias("to_position"),
         (f.count("metadata") > 0).alias("has_metadata"),
         shapes.alias("shapes"),
-        f.percentile_approx("timestamp", list(QUANTILES), 1000).alias("timestamps"),
+        f.percentile_approx(f.unix_micros("timestamp"), list(QUANTILES), 1000).alias("timestamps"),
     )
 
 
@@ -133,10 +135,10 @@ class _Block:
             number,
             table,
             event.sequence,
-            round(event.timestamp * 1000),
+            min(max(round(event.timestamp * 1000), EARLIEST), LATEST),
             event.operation,
             event.row_id,
-            bytes(raw).decode(),
+            _readable(raw),
             [(name, _text(value)) for name, value in event.metadata.items()] if event.metadata else None,
             None,
         )
@@ -152,7 +154,7 @@ class _Block:
 def _shape(raw: msgspec.Raw) -> Shape:
     try:
         return shape_of(ROWS.decode(raw))
-    except msgspec.DecodeError:  # `typed` rejects it, and says why
+    except (msgspec.DecodeError, UnicodeDecodeError):  # `typed` rejects it, and says why
         return None
 
 
@@ -162,7 +164,15 @@ def _key(table: dict[str, Any]) -> str:
 
 def _text(raw: msgspec.Raw) -> str | None:
     """A value of `metadata`: the content of a string, the JSON of anything else."""
-    text = bytes(raw).decode()
+    text = _readable(raw)
     if text.startswith('"'):
-        return _TEXT.decode(raw)
+        try:
+            return _TEXT.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return text
     return None if text == "null" else text
+
+
+def _readable(raw: msgspec.Raw) -> str:
+    """JSON as text. What is not UTF-8 is escaped in a way that is not JSON, so that the row is rejected and kept."""
+    return bytes(raw).decode(errors="backslashreplace")
