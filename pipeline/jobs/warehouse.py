@@ -102,7 +102,7 @@ class WarehouseStream:
     def _refuse_requests(self, message: str) -> None:
         try:
             for request in self._ledger.requests(self.warehouse.id):
-                self._ledger.answer(request.id, done=False, result={"success": False, "error": message})
+                self._ledger.answer(request.id, done=False, result={"error": message})
         except LakewardenError as error:
             log.debug("Nobody was told: %s", error)
 

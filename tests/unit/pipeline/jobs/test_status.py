@@ -23,7 +23,6 @@ FLUSHED = Flushed(
 
 def test_the_answer_to_a_flush_has_the_figures_of_all_that_it_waited_for() -> None:
     assert answer([FLUSHED, FLUSHED], ["file"]) == {
-        "success": True,
         "batchesFlushed": 4,
         "eventsFlushed": 400,
         "bytesWritten": 3_000_000,
