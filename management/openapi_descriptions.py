@@ -20,6 +20,8 @@ PATH_PARAMETERS: Final = {
     "task_id": "The task's id.",
     "kind": "The type of the member: `user` or `role`.",
     "member_id": "The id of the user or role.",
+    "letter_id": "The id of the dead letter.",
+    "sink": "The name of the sink in the settings.",
 }
 
 MEMBERS: Final = {

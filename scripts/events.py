@@ -1,7 +1,9 @@
 """The reference page of events, made from their table in the code; `write_reference` writes it."""
 
+import json
 from collections.abc import Iterator, Mapping
 
+from lakewarden.events.schemas import all_schemas
 from lakewarden.events.types import SECTIONS, EventType
 
 HEAD = """# Events
@@ -20,6 +22,7 @@ the body.
 | `id` | the UUID of the event: the same if it arrives twice |
 | `source` | `LAKEWARDEN__EVENTS__SOURCE` |
 | `type` | see below |
+| `dataschema` | `urn:lakewarden:event:<type>:<version>`, see [Schemas](#schemas) |
 | `subject` | `<object type>/<object id>` |
 | `time` | the time of the change |
 | `sequence` | digits that sort as text; greater in each later event of the same object |
@@ -37,7 +40,18 @@ NOTES = """
 or location, or the earlier value of a tag; `replaced-by` is the id of the table that replaced it (a registration with
 `overwrite`). A recursive drop writes an event for each object; the event of the dropped namespace also has the number
 of objects in it. Tags that an object had end with its permanent drop, without events of their own.
+
+## Schemas
+
+[event-schemas.json](event-schemas.json) has a JSON Schema (2020-12) of `data` for each type. Within a version, members
+and types of events are only added: a member of the list above that is always present stays, and keeps its type. So
+accept members that you do not know. A change that breaks this gets the next version in `dataschema`.
 """
+
+
+def schemas() -> str:
+    """All JSON Schemas, by type."""
+    return json.dumps(all_schemas(), indent=2) + "\n"
 
 
 def page() -> str:

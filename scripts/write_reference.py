@@ -83,6 +83,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "permissions.md": permissions.page,
     "errors.md": errors,
     "events.md": events.page,
+    "event-schemas.json": events.schemas,
     "management-api.md": management_routes,
     "management-api.yaml": management_api,
     "catalog-api.yaml": catalog_api,

@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, connections
+from jsonschema import Draft202012Validator
 from pytest_django import DjangoDbBlocker
 
 from lakewarden import backends, config
@@ -24,6 +25,7 @@ from lakewarden.authz.model import Privilege
 from lakewarden.config.secrets import new_key
 from lakewarden.context import Caller, PrincipalId, RequestContext
 from lakewarden.events.models import OutboxEvent
+from lakewarden.events.schemas import all_schemas
 from lakewarden.events.types import EVENTS
 from lakewarden.storage.profiles import parse_profile
 from tenants import access
@@ -37,6 +39,10 @@ from tests.servers.stub_authenticator import StubAuthenticator
 Grant = Callable[[str, str], None]
 
 ADMIN = PrincipalId("oidc~admin")
+EVENT_SCHEMAS = {
+    name: Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    for name, schema in all_schemas().items()
+}
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +86,7 @@ def database(database_url: str, django_db_blocker: DjangoDbBlocker) -> Iterator[
             described = EVENTS[kind]
             assert about in described.objects, f"{kind} is about a {about}: events.types does not say so"
             assert set(described.data) <= members.keys() <= {*described.data, *described.sometimes}, kind
+            EVENT_SCHEMAS[kind].validate(members)
 
 
 @pytest.fixture

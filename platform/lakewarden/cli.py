@@ -4,13 +4,14 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 import click
 
 from lakewarden import __version__, config
+from lakewarden.cli_events import events
 from lakewarden.cli_ingest import ingest
 from lakewarden.cli_maintenance import maintenance
 from lakewarden.cli_secrets import secrets
@@ -28,6 +29,7 @@ def main() -> None:
     """
 
 
+main.add_command(events)
 main.add_command(secrets)
 main.add_command(ingest)
 main.add_command(maintenance)
@@ -262,42 +264,6 @@ def pipeline(*, master: str | None, warehouses: tuple[str, ...], once: bool) -> 
     except LakewardenError as error:
         raise click.ClickException(error.message) from None
     sys.exit(run(chosen))
-
-
-@main.group("events")
-def events_group() -> None:
-    """Look at the delivery of events to sinks, and deliver events again."""
-
-
-@events_group.command("status")
-def events_status() -> None:
-    """Print for each sink how many events wait, since when, and why."""
-    load_django()
-    require_current()
-    from lakewarden.events.commands import status_lines
-
-    for line in status_lines():
-        click.echo(line)
-
-
-@events_group.command("replay")
-@click.option("--sink", required=True, metavar="NAME", help="Name of the sink in the settings.")
-@click.option(
-    "--since",
-    required=True,
-    type=click.DateTime(("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")),
-    help="Time from which events are delivered again; UTC if it has no offset.",
-)
-def events_replay(*, sink: str, since: datetime) -> None:
-    """Deliver the events of the log since a time again. Receivers recognize them by their `id`."""
-    load_django()
-    require_current()
-    from lakewarden.events.commands import UnknownSink, replayed
-
-    try:
-        click.echo(replayed(sink, since))
-    except UnknownSink as error:
-        raise click.ClickException(str(error)) from None
 
 
 @main.command("orphan-files")

@@ -32,6 +32,8 @@ class ServerAction(Enum):
     DELETE_USERS = "delete_users"
     READ_GRANTS = "read_grants"
     READ_AUDIT = "read_audit"
+    READ_EVENT_DELIVERY = "read_event_delivery"
+    CONTROL_EVENT_DELIVERY = "control_event_delivery"
 
 
 class ProjectAction(Enum):

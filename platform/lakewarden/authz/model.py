@@ -296,6 +296,7 @@ Needs = tuple[frozenset[Privilege], ...]
 REQUIRED: dict[Action, Needs] = {
     **{action: (frozenset({privilege}),) for privilege, actions in _NEEDS.items() for action in actions},
     **dict.fromkeys((*ServerAction, *UserAction), (_ADMINISTRATION,)),
+    ServerAction.CONTROL_EVENT_DELIVERY: (frozenset({_P.OPERATOR}),),
     **dict.fromkeys(
         (RoleAction.UPDATE, RoleAction.DELETE, RoleAction.MANAGE_ASSIGNMENTS, RoleAction.UPDATE_SOURCE_SYSTEM),
         (_ROLE_CONTROL,),

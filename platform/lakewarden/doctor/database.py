@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 
 from lakewarden.config import Config
-from lakewarden.doctor import backlog, database_sessions, growing_tables, schema, secrets, warehouses
+from lakewarden.doctor import backlog, database_sessions, event_sinks, growing_tables, schema, secrets, warehouses
 from lakewarden.doctor.findings import Finding, State, fail, ok
 from lakewarden.postgres.bounded import Bounded
 from lakewarden.postgres.opening import open_plain
@@ -108,4 +108,5 @@ def _reached(connection: Bounded, place: str, settings: Config) -> Iterator[Find
         yield from secrets.examine(connection, settings.secrets)
         yield from warehouses.examine(connection)
         yield from backlog.examine(connection)
+        yield from event_sinks.examine(connection)
         yield from growing_tables.examine(connection, settings)

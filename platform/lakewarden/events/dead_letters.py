@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from lakewarden import config
+from lakewarden.errors import NotFound
 from lakewarden.events.sinks.interface import Message, Refused
 from lakewarden.prepared_statements import execute, fetch
 
@@ -48,17 +49,20 @@ def listed(*, sink: str | None, after: int, limit: int) -> list[Letter]:
     return [Letter(*row) for row in fetch(_LIST, [sink, sink, after, limit])]
 
 
-def find(identifier: int) -> Letter | None:
+def get(identifier: int) -> Letter:
+    """Raises NotFound."""
     rows = fetch(_FIND, [identifier])
-    return Letter(*rows[0]) if rows else None
+    if not rows:
+        raise NotFound(f"The dead letter {identifier} does not exist: it may have been sent or dropped")
+    return Letter(*rows[0])
 
 
-def send_again(*, sink: str | None, ids: Sequence[int] | None) -> int:
-    """Ask the worker that serves the sink for one more attempt; returns how many. None: of all sinks, or all."""
+def send_again(sink: str, ids: Sequence[int] | None) -> int:
+    """Ask the worker that serves the sink for one more attempt; returns how many. None: all of the sink."""
     return _changed(_AGAIN, sink, ids)
 
 
-def drop(*, sink: str | None, ids: Sequence[int] | None) -> int:
+def drop(sink: str, ids: Sequence[int] | None) -> int:
     """Returns how many are gone."""
     return _changed(_DROP, sink, ids)
 
@@ -79,16 +83,16 @@ def settle(identifier: int, refused: Sequence[Refused]) -> None:
         execute(_TAKEN, [identifier])
 
 
-def _changed(statement: str, sink: str | None, ids: Sequence[int] | None) -> int:
+def _changed(statement: str, sink: str, ids: Sequence[int] | None) -> int:
     chosen = None if ids is None else list(ids)
-    ((count,),) = fetch(statement, [sink, sink, chosen, chosen])
+    ((count,),) = fetch(statement, [sink, chosen, chosen])
     return int(count)
 
 
 _COLUMNS: Final = (
     "id, sink, position, event_id, event->>'type', reason, attempts, coalesce(first_at, at), at, again, event"
 )
-_CHOSEN: Final = "(%s::text is null or sink = %s::text) and (%s::bigint[] is null or id = any(%s::bigint[]))"
+_CHOSEN: Final = "sink = %s and (%s::bigint[] is null or id = any(%s::bigint[]))"
 _KEEP: Final = """
     insert into event_dead_letter (sink, position, event_id, event, reason, at, first_at, attempts, again)
     values (%s, %s, %s, %s::text::jsonb, %s, now(), now(), 1, false)

@@ -5,6 +5,7 @@ from typing import Any, Final
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
+from lakewarden.events import schemas
 from lakewarden.events.log import Event
 
 CONTENT_TYPE: Final = JSONFormat.CONTENT_TYPE
@@ -24,6 +25,7 @@ def attributes_of(event: Event, *, source: str) -> dict[str, Any]:
         "subject": f"{event.object_type}/{event.object_id}",
         "time": event.time,
         "datacontenttype": "application/json",
+        "dataschema": schemas.uri(event.type),
         "sequence": f"{event.position:019d}",
         "partitionkey": event.object_id,
         "objecttype": event.object_type,

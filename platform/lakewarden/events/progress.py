@@ -10,7 +10,10 @@ from lakewarden.prepared_statements import fetch
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`waiting` is the number of events that a sink has not received, by their positions; filters are ignored."""
+    """`waiting` is the number of events that a sink has not received, by their positions; filters are ignored.
+
+    `rate` is in events per second, in about the last minute.
+    """
 
     name: str
     waiting: int
@@ -19,6 +22,8 @@ class Progress:
     failing_since: datetime | None
     seen_at: datetime | None
     dead_letters: int
+    sent: int
+    rate: float
 
 
 def sinks() -> list[Progress]:
@@ -41,11 +46,18 @@ def replay(sink: str, *, since: datetime) -> int | None:
     return None if not rows else max(log.last_position() - int(rows[0][0]), 0)
 
 
+def count_since(sink: str, *, since: datetime) -> int | None:
+    """How many events `replay` would deliver, without doing it."""
+    rows = fetch("select delivered from event_sink where name = %s", [sink])
+    return None if not rows else max(log.last_position() - min(int(rows[0][0]), log.position_before(since)), 0)
+
+
 _SINKS: Final = """
     select s.name, greatest((select coalesce(max(position), 0) from event_log) - s.delivered, 0),
            (select at from event_log where position > s.delivered order by position limit 1),
            s.failure, s.failing_since, s.seen_at,
-           (select count(*) from event_dead_letter d where d.sink = s.name)
+           (select count(*) from event_dead_letter d where d.sink = s.name), s.sent,
+           coalesce(s.recently_sent / greatest(extract(epoch from now() - s.recent_since), 1), 0)::float8
     from event_sink s order by s.name
 """
 _SET_BACK: Final = """

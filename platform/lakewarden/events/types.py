@@ -206,6 +206,11 @@ _TASKS: Final[dict[str, EventType]] = {
         ("queue-name", "queue-config", "max-seconds-since-last-heartbeat"),
     ),
 }
+_DELIVERY: Final[dict[str, EventType]] = {
+    "replayEvents": EventType("Events were delivered to a sink again.", ("event-sink",), ("since", "events")),
+    "sendDeadLetters": EventType("Events that a sink had refused were sent once more.", ("event-sink",), ("count",)),
+    "dropDeadLetters": EventType("Events that a sink had refused were deleted.", ("event-sink",), ("count",)),
+}
 SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
     "Tables, views, generic tables and namespaces": _CATALOG,
     "Warehouses": _WAREHOUSES,
@@ -214,6 +219,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
     "Tags": _TAGS,
     "Data contracts": _CONTRACTS,
     "Tasks": _TASKS,
+    "Delivery of events": _DELIVERY,
 }
 EVENTS: Final[Mapping[str, EventType]] = {
     name: event for section in SECTIONS.values() for name, event in section.items()

@@ -247,6 +247,15 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/whoami": [OPEN],
     f"GET {_M}/audit": [Case(), Case(query="object-id={table_id}"), Case(query="actor={user}&pageSize=1")],
     f"GET {_M}/server/audit": [OPERATORS, Case(query="project-id={project}", owner=403)],
+    f"GET {_M}/server/metrics": [OPERATORS],
+    f"GET {_M}/server/event-sink": [OPERATORS],
+    f"POST {_M}/server/event-sink/{{sink}}/replay": [
+        Case({"since": "2026-11-21T08:00:00Z"}, path=f"{_M}/server/event-sink/lake/replay", owner=403)
+    ],
+    f"GET {_M}/server/event-dead-letter": [OPERATORS],
+    f"GET {_M}/server/event-dead-letter/{{letter_id}}": [Case(path=f"{_M}/server/event-dead-letter/17", owner=403)],
+    f"POST {_M}/server/event-dead-letter/send": [Case({"sink": "lake"}, owner=403)],
+    f"POST {_M}/server/event-dead-letter/drop": [Case({"sink": "lake"}, owner=403)],
     f"GET {_M}/grants/grantable-privileges": [OPEN],
     f"GET {_M}/project-list": [OPEN],
     f"GET {_M}/user": [OPERATORS],

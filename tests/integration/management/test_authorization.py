@@ -36,8 +36,15 @@ BEHIND_THE_TOKEN = {
 """Routes of the catalog that have tests of their own: test_config.py, test_openapi.py, test_signing.py."""
 AFTER_THE_DECISION = {400, 409}
 """What a case's object cannot take, whoever asks: said only to who may."""
-OTHERWISE = {f"POST {M}/user": Case({"id": "oidc~fresh", "name": "x", "user-type": "human"})}
-"""Cases that succeed, where the isolation of tenants asks about what is there already."""
+_UNREADABLE = Case({}, owner=400)
+OTHERWISE = {
+    f"POST {M}/user": Case({"id": "oidc~fresh", "name": "x", "user-type": "human"}),
+    f"GET {M}/server/event-dead-letter/{{letter_id}}": Case(path=f"{M}/server/event-dead-letter/x", owner=400),
+    f"POST {M}/server/event-sink/{{sink}}/replay": _UNREADABLE,
+    f"POST {M}/server/event-dead-letter/send": _UNREADABLE,
+    f"POST {M}/server/event-dead-letter/drop": _UNREADABLE,
+}
+"""Cases where the isolation of tenants asks about what is there already, or what only a worker brings there."""
 
 READS = [route for route in RULES if route.startswith("GET")]
 DELETIONS = [route for route in RULES if route.startswith("DELETE") or route.endswith("/deactivate")]
