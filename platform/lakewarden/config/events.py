@@ -145,6 +145,18 @@ class EventsConfig(Section):
         le=1_000_000,
         description="Most events that are kept of those that a sink refused; the oldest are deleted beyond that.",
     )
+    positions_of_one_request: int = Field(
+        50_000,
+        ge=1000,
+        le=1_000_000,
+        description="Most positions of the log that one request for events looks at; the next page goes on from there.",
+    )
+    decisions_of_one_request: int = Field(
+        100,
+        ge=1,
+        le=1000,
+        description="Most objects for which one request for events finds out whether the caller sees them.",
+    )
     lease_s: float = Field(
         30, ge=1, le=600, description="Seconds after which another worker takes over a sink whose worker is silent."
     )

@@ -68,9 +68,11 @@ def read(
     up_to: int = 2**62,
     types: Sequence[str] = (),
     projects: Sequence[str] = (),
+    object_type: str = "",
+    object_id: str = "",
 ) -> list[Event]:
-    """The next events after a position, up to and including another; empty `types` or `projects`: all."""
-    chosen = [list(types), list(types), list(projects), list(projects)]
+    """The next events after a position, up to and including another; empty filters: all."""
+    chosen = [list(types), list(types), list(projects), list(projects), object_type, object_type, object_id, object_id]
     return [Event(*row) for row in fetch(_READ, [after, up_to, *chosen, limit])]
 
 
@@ -110,5 +112,6 @@ _READ = f"""
     where position > %s and position <= %s
       and (cardinality(%s::text[]) = 0 or type = any(%s::text[]))
       and (cardinality(%s::text[]) = 0 or project_id = any(%s::text[]))
+      and (%s = '' or object_type = %s) and (%s = '' or object_id = %s)
     order by position limit %s
 """  # noqa: S608 names of our own

@@ -221,6 +221,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, EventType]]] = {
     "Tasks": _TASKS,
     "Delivery of events": _DELIVERY,
 }
+RIGHTS: Final = frozenset(_RIGHTS)
 EVENTS: Final[Mapping[str, EventType]] = {
     name: event for section in SECTIONS.values() for name, event in section.items()
 }

@@ -247,6 +247,8 @@ _MANAGEMENT: dict[str, list[Case]] = {
     f"GET {_M}/whoami": [OPEN],
     f"GET {_M}/audit": [Case(), Case(query="object-id={table_id}"), Case(query="actor={user}&pageSize=1")],
     f"GET {_M}/server/audit": [OPERATORS, Case(query="project-id={project}", owner=403)],
+    f"GET {_M}/events": [Case(), Case(query="object-id={table_id}")],
+    f"GET {_M}/server/events": [OPERATORS],
     f"GET {_M}/server/metrics": [OPERATORS],
     f"GET {_M}/server/event-sink": [OPERATORS],
     f"POST {_M}/server/event-sink/{{sink}}/replay": [

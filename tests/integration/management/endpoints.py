@@ -146,6 +146,8 @@ ACTIONS: dict[str, Action] = {
     "POST /project": _S.CREATE_PROJECT,
     "GET /audit": _P.READ_AUDIT,
     "GET /server/audit": _S.READ_AUDIT,
+    "GET /events": _P.GET_METADATA,
+    "GET /server/events": _S.READ_AUDIT,
     "GET /server/metrics": _S.READ_EVENT_DELIVERY,
     "GET /server/event-sink": _S.READ_EVENT_DELIVERY,
     "POST /server/event-sink/{sink}/replay": _S.CONTROL_EVENT_DELIVERY,
