@@ -45,7 +45,7 @@ class Pouring:
             "headers": [(name.encode(), value.encode()) for name, value in self._headers.items()],
             "client": ("192.0.2.7", 40000),
         }
-        asgi_client._await(asgi.application(scope, self._receive, self._send))
+        asgi_client.run(asgi.application(scope, self._receive, self._send))
         assert self._answered_after is not None
         self.taken = self._answered_after
         return self.answer[0]["status"], dict(self.answer[0]["headers"])

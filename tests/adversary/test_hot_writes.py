@@ -170,7 +170,7 @@ def test_a_client_that_goes_away_changes_what_it_sent_completely_or_nothing(
             ],
             "client": ("192.0.2.7", 40000),
         }
-        asgi_client._await(asgi.application(scope, receive, send))
+        asgi_client.run(asgi.application(scope, receive, send))
         assert properties(orders).get("a") == expected
     assert write.IN_PROGRESS.taken == 0
 

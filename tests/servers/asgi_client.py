@@ -53,7 +53,7 @@ class AsgiClient:
         sent = {"host": "catalog.test", **self.headers, **(headers or {})}
         if json is not None:
             sent.setdefault("content-type", "application/json")
-        return _await(_call(method, path, sent, content))
+        return run(_call(method, path, sent, content))
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)
@@ -80,7 +80,8 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _await(work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """What it returns, on the event loop of all calls: the application's sessions belong to it."""
     return asyncio.run_coroutine_threadsafe(work, _loop()).result(60)
 
 
@@ -122,8 +123,8 @@ def close_connections() -> None:
     from lakewarden.hot.connections import close_all  # noqa: PLC0415 it reads the configuration when it is imported
     from lakewarden.http import health, request_threads  # noqa: PLC0415 as above
 
-    _await(close_all())
-    _await(health.DATABASE.close())
+    run(close_all())
+    run(health.DATABASE.close())
     count = len(request_threads.THREADS.executor._threads)
     together = threading.Barrier(count) if count else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests.servers.asgi_client import _await, _loop
+from tests.servers.asgi_client import _loop, run
 
 PATIENCE_S = 20
 
@@ -88,7 +88,7 @@ class AsgiSocket:
         _loop().call_soon_threadsafe(self._incoming.put_nowait, message)
 
     def next(self) -> dict[str, Any]:
-        return _await(asyncio.wait_for(self._outgoing.get(), PATIENCE_S))
+        return run(asyncio.wait_for(self._outgoing.get(), PATIENCE_S))
 
     def waiting(self) -> int:
         """How many of the client's messages the server has not taken."""
@@ -96,7 +96,7 @@ class AsgiSocket:
         async def count() -> int:
             return self._incoming.qsize()
 
-        return _await(count())
+        return run(count())
 
     def disconnect(self) -> None:
         self.put({"type": "websocket.disconnect", "code": 1000})

@@ -40,7 +40,7 @@ _MEMBERS: Final[dict[str, _Schema]] = {
     "allowed-format-versions": {"type": "array", "items": _NUMBER},
     "allowed-values": {"type": ["array", "null"], "items": _TEXT},
     "before": _TEXT_OR_NONE,
-    "column": _TEXT,
+    "column": _TEXT_OR_NONE,
     "contract": {"type": "object"},
     "contract-version": _NUMBER_OR_NONE,
     "count": _NUMBER,

@@ -96,5 +96,5 @@ def test_a_cancelled_caller_does_not_affect_the_others(into: Into) -> None:
         leaving.cancel()
         return await staying
 
-    assert asgi_client._await(leave()) is not None
+    assert asgi_client.run(leave()) is not None
     eventually(Tabular.objects.filter(name="left").exists)  # what had begun is finished

@@ -124,6 +124,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "assignments": {"writes": []},
     "protection": {"protected": False},
     "pii": {"value": "yes"},
+    "contract": {"required-properties": ["owner"]},
+    "check": {"schema": {"type": "struct", "schema-id": 0, "fields": []}},
 }
 
 

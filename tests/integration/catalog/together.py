@@ -50,7 +50,7 @@ def on_the_loop(work: Callable[[], Awaitable[T]]) -> T:
     async def awaited() -> T:
         return await work()
 
-    return asgi_client._await(awaited())
+    return asgi_client.run(awaited())
 
 
 def together(*commits: Commit) -> list[Outcome]:

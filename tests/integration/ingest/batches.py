@@ -1,8 +1,6 @@
 """Batches for the log, made without the gateway."""
 
-import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 from uuid import UUID
 from zlib import crc32
 
@@ -11,23 +9,12 @@ from django.db import connection
 from ingest.services import log
 from ingest.services.log import Batch, Decided, Outcome
 from lakewarden.hot import connections
+from tests.servers.asgi_client import run
 
-T = TypeVar("T")
+__all__ = ["run"]
 
 TABLES = '[{"table":"users","namespace":["default"],"name":"users","id":null}]'
 ROOMY = 1 << 40
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """What it returns; the sessions that it used are closed with the loop."""
-
-    async def whole() -> T:
-        try:
-            return await work
-        finally:
-            await connections.close_all()
-
-    return asyncio.run(whole())
 
 
 def batch(number: int, *, source: str = "s", principal: str = "oidc~a", content: bytes | None = None) -> Batch:

@@ -214,7 +214,10 @@ BAD_CHECKS: dict[str, tuple[Any, str]] = {
     "operation is a list": ({"operation": ["server"]}, "one member"),
     "unknown kind": ({"operation": {"materialized-view": {}}}, "'materialized-view' is not known: one of server"),
     "kind is no object": ({"operation": {"server": "create_project"}}, "checks[0].operation.server: an object"),
-    "no action": ({"operation": {"server": {}}}, "None is not a valid action on a server: one of create_project"),
+    "no action": (
+        {"operation": {"server": {}}},
+        "None is not a valid action on a server: one of control_event_delivery",
+    ),
     "unknown action": ({"operation": {"server": {"action": "fly"}}}, "'fly' is not a valid action on a server"),
     "another kind's action": (
         {"operation": {"table": {"action": "use", **W}}},

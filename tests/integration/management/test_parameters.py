@@ -77,6 +77,8 @@ VALUES = {
     "returnProtectionStatus": "true",
     "returnUuid": "true",
     "returnUuids": "true",
+    "since": "rainbow",
+    "sink": "rainbow",
     "snapshots": "rainbow",
     "warehouse": "nowhere",
     "without-project": "true",
@@ -114,6 +116,14 @@ PARAMETERS = [
 ELSEWHERE = {
     (f"POST {M}/search/user", "x-project-id"): "test_search.py::test_others_find_the_people_of_their_project_only",
     (f"GET {M}/warehouse/{{warehouse_id}}/maintenance", "table"): "test_warehouse_maintenance.py::test_one_tables_runs",
+    (f"GET {M}/server/event-dead-letter", "sink"): (
+        "../events/test_delivery_administration.py::test_dead_letters_are_listed_in_pages_and_shown"
+    ),
+    **{
+        (f"GET {M}/{route}", name): "../events/test_event_reading.py::test_filters"
+        for route in ("events", "server/events")
+        for name in ("object-id", "object-type")
+    },
     **{
         (route, "X-Iceberg-Access-Delegation"): "storage of the type `local` has no credential to hand out"
         for route in (f"POST {_TABLES}", f"GET {_TABLES}/{{table}}", f"POST {_TABLES.replace('tables', 'register')}")

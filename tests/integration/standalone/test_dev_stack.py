@@ -86,6 +86,7 @@ def test_ready_file_holds_everything_that_a_client_needs(data_dir: Path) -> None
                 "client_secret": server.info.engine.client_secret,
                 "scope": "catalog",
             },
+            "person": {"username": "dana", "password": server.info.person.password},
             "project_id": "00000000-0000-0000-0000-000000000000",
             "warehouse": {"id": "w-1", "name": "demo", "location": f"file://{data_dir}/warehouse/demo"},
             "pid": server.process.pid,
@@ -110,6 +111,11 @@ def test_commands_run_in_order_with_their_settings(data_dir: Path) -> None:
         "/management/v1/warehouse",
         "/management/v1/user",
         "/management/v1/warehouse/w-1/grants",
+        "/management/v1/user",
+        "/management/v1/warehouse/w-1/grants",
+        "/management/v1/user",
+        "/management/v1/server/grants",
+        "/management/v1/project/grants",
     ]
     assert seen[1][1]["arguments"] == ["--port", issuer.rpartition(":")[2], "--state-dir", f"{data_dir}/issuer"]
     assert seen[2][1]["arguments"][:2] == ["--admin", "oidc~lakewarden-admin"]
@@ -122,6 +128,7 @@ def test_commands_run_in_order_with_their_settings(data_dir: Path) -> None:
         "LAKEWARDEN__SERVER__PORT": base.rpartition(":")[2],
         "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer,
         "LAKEWARDEN__OPENID__OIDC__AUDIENCE": "lakewarden",
+        "LAKEWARDEN__CONSOLE__CLIENT_ID": "lakewarden-console",
         "LAKEWARDEN__STORAGE__LOCAL_ROOTS": f"{data_dir}/warehouse",
         "LAKEWARDEN__SECRETS__KEYS_FILE": f"{data_dir}/secrets.keys",
         "LAKEWARDEN__LOG__LEVEL": "DEBUG",
@@ -218,7 +225,7 @@ def test_given_port_is_used(data_dir: Path) -> None:
 
 
 def test_other_kind_of_warehouse_is_refused(data_dir: Path) -> None:
-    assert refused(data_dir, "--warehouse", "s3") == "--warehouse s3 is not available in this version: use file."
+    assert refused(data_dir, "--warehouse", "gcs") == "--warehouse gcs is not known: use file or s3."
 
 
 def test_data_dir_that_is_a_file_is_refused(data_dir: Path) -> None:
