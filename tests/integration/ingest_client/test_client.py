@@ -72,7 +72,8 @@ def test_a_lost_connection_costs_and_doubles_nothing(
     assert sequences(gateway) == list(range(20))
     assert [each.sequence_number for each in acks] == list(range(1, 11))
     assert len(gateway.connects) == 2
-    assert gateway.connects[1]["lastAckSequence"] == at
+    # the last acks may have been lost with the connection
+    assert gateway.connects[1]["lastAckSequence"] <= at
 
 
 def test_a_full_buffer_is_waited_for_and_later_batches_follow_in_order(
