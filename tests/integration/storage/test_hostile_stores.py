@@ -176,7 +176,8 @@ def test_a_list_without_end_ends(hostile: RawServer, store: Storage, kind: str) 
     before = len(hostile.asked)
     with pytest.raises(StorageError, match="EndlessList"):
         uses(store, kind)["survey"]()
-    assert len(hostile.asked) - before == 1001
+    # a list that was given up before may ask for some more pages meanwhile
+    assert 1001 <= len(hostile.asked) - before <= 1010
 
 
 ENTITIES = "<!DOCTYPE x [<!ENTITY a '{}'>{}]>".format(

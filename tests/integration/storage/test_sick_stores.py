@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from catalog.services import staged_creations
-from lakewarden import config
+from lakewarden import backends, config
 from lakewarden.secrets.models import Secret
 from lakewarden.storage.interface import StorageError
 from tests.integration.catalog.lake import Lake, identifier, set_properties
@@ -41,8 +41,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, value in few.items():
         monkeypatch.setenv(f"{config.PREFIX}STORAGE__{name}", value)
     config.current.cache_clear()
+    # a breaker of a test before this one counts by other settings, and may leave the store alone
+    backends._breaker.cache_clear()
     yield
     config.current.cache_clear()
+    backends._breaker.cache_clear()
 
 
 @pytest.fixture
