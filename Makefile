@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch e2e bench hostile soak long-job pipeline
+.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch chart k8s e2e bench bench-purge hostile soak long-job pipeline console pictures
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,11 +55,24 @@ contracts: setup ## One suite for every backend of a contract (authorizers: Open
 identity: setup ## Real identity providers: Keycloak and a Kubernetes API server (built from source once)
 	$(BIN)/pytest tests/identity $(ARGS)
 
+chart: setup ## The Helm chart: lint, contradictions, and its objects at a real API server (built from source once)
+	$(BIN)/pytest tests/chart $(ARGS)
+
+k8s: setup ## A release on a real Kubernetes node with the project's own image (root; see tests/k8s for Debian's packages)
+	$(BIN)/pytest -s tests/k8s $(ARGS)
+
 conformance: setup ## Real engines, and suites that nobody here wrote (see README for what they need)
 	$(BIN)/pytest tests/conformance $(ARGS)
 
 pipeline: setup ## Change data from the log to Iceberg tables, on Spark (needs Java; Iceberg's jars are fetched)
 	$(BIN)/pytest tests/pipeline $(ARGS)
+
+console: setup ## Each page of the console in a real Chromium, with axe-core (needs Chromium and npm)
+	$(BIN)/pytest tests/console $(ARGS)
+
+pictures: setup ## Make the pictures of the console that the documents show
+	@mkdir -p docs/images/console
+	LAKEWARDEN_TEST_PICTURES=docs/images/console $(BIN)/pytest -q tests/console/test_pages.py $(ARGS)
 
 prefetch: setup ## Fetch and build the outside programs of all lanes into the cache, once
 	@$(BIN)/python -m tests.servers.prefetch
@@ -78,6 +91,9 @@ long-job: setup ## One statement of Spark that outlives its credentials on S3: 1
 
 bench: setup ## Measure the catalog against a native yardstick (ARGS="--scenario 'load-*' --clients 8")
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-purge: setup ## A bucket purged by workers that are killed (ARGS="--objects 1000000 --kills 5 --files")
+	@PYTHONPATH=platform $(BIN)/python -m benchmarks.purge $(ARGS)
 
 hostile: setup ## What hostile callers cost the others, and how much memory (ARGS="--only 'made-up tokens'")
 	@PYTHONPATH=platform $(BIN)/python -m benchmarks.hostile $(ARGS)

@@ -112,11 +112,14 @@ _FIND_TABULAR: Final = Coalescer(f"""
     join tabular t on t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
 """)  # noqa: S608 names of our own columns
 
-# (warehouse id, namespace's path key, principal, idempotency key) → whether the key was used, id, version
+# (warehouse id, namespace's path key, name key, principal, idempotency key)
+# → whether the key was used, id, version, whether a table or view in it has this name
 _FIND_NAMESPACE: Final = Coalescer(f"""
-    select k.i, {_USED}, n.id, {_NAMESPACE_VERSION}
-    from unnest(%s::uuid[], %s::text[], %s::text[], %s::uuid[])
-        with ordinality as k(warehouse, path, principal, key, i)
+    select k.i, {_USED}, n.id, {_NAMESPACE_VERSION}, exists (
+        select from tabular t where t.namespace_id = n.id and t.name_key = k.name and t.deleted_at is null
+    )
+    from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::uuid[])
+        with ordinality as k(warehouse, path, name, principal, key, i)
     join namespace n on n.warehouse_id = k.warehouse and n.path_key = k.path and n.deleted_at is null
     join {WITH_PROJECT} on w.id = n.warehouse_id and {_IS_ACTIVE}
 """)  # noqa: S608 names of our own columns
@@ -148,11 +151,20 @@ async def namespace(
     context: RequestContext, warehouse_id: UUID, path_key: str, *, action: NamespaceAction
 ) -> Granted[Namespace] | None:
     """One whose properties have been read, too: None when they are large."""
-    row = await _find(_FIND_NAMESPACE, context, warehouse_id, path_key)
-    place = row and await _NAMESPACES.find(*row)
-    if not place or place.target.get_deferred_fields():
+    found = await namespace_for(context, warehouse_id, path_key, name=None, action=action)
+    return None if found is None else found[0]
+
+
+async def namespace_for(
+    context: RequestContext, warehouse_id: UUID, path_key: str, *, name: str | None, action: NamespaceAction
+) -> tuple[Granted[Namespace], bool] | None:
+    """As `namespace`, and whether something in it has this name key, which only callers with the grant may know."""
+    row = await _find(_FIND_NAMESPACE, context, warehouse_id, path_key, name)
+    place = row and await _NAMESPACES.find(row[0], row[1])
+    if not row or not place or place.target.get_deferred_fields():
         return None
-    return await _granted(context, place.target, place.project, place.chain, action)
+    granted = await _granted(context, place.target, place.project, place.chain, action)
+    return None if granted is None else (granted, row[2])
 
 
 async def warehouse(

@@ -120,3 +120,59 @@ def chart(title: str, points: Sequence[tuple[float, float, str]], *, top: str, f
     ground = _HEIGHT - _PAD
     area = f"{line}L{places[-1][0]} {ground}L{places[0][0]} {ground}Z"
     return Chart(title, _WIDTH, _HEIGHT, line, area, places, top, first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    x: int
+    y: int
+    text: str
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Boxes of `BOX_WIDTH` by `BOX_HEIGHT`, and the lines between them."""
+
+    width: int
+    height: int
+    boxes: list[Box]
+    lines: list[str]
+
+
+BOX_WIDTH: Final = 190
+BOX_HEIGHT: Final = 34
+_GAP: Final = 14
+_BETWEEN: Final = 90
+_CUT: Final = 22  # characters that fit into a box
+
+
+def neighbours(above: Sequence[tuple[str, str]], name: str, below: Sequence[tuple[str, str]]) -> Nesting:
+    """Three columns: the roles that contain it, itself, and the roles in it. Each has a name and an address."""
+    columns: list[Sequence[tuple[str, str | None]]] = [above, [(name, None)], below]
+    height = max(len(column) for column in columns) * (BOX_HEIGHT + _GAP) + _GAP
+    boxes = [
+        [
+            Box(number * (BOX_WIDTH + _BETWEEN) + 2, _top(at, len(column), height), _shortened(text), address)
+            for at, (text, address) in enumerate(column)
+        ]
+        for number, column in enumerate(columns)
+    ]
+    (middle,) = boxes[1]
+    lines = [_joined(each, middle) for each in boxes[0]] + [_joined(middle, each) for each in boxes[2]]
+    return Nesting(3 * BOX_WIDTH + 2 * _BETWEEN + 4, height, [box for column in boxes for box in column], lines)
+
+
+def _top(at: int, count: int, height: int) -> int:
+    taken = count * (BOX_HEIGHT + _GAP) - _GAP
+    return (height - taken) // 2 + at * (BOX_HEIGHT + _GAP)
+
+
+def _joined(left: Box, right: Box) -> str:
+    x, y = left.x + BOX_WIDTH, left.y + BOX_HEIGHT // 2
+    end, half = right.y + BOX_HEIGHT // 2, _BETWEEN // 2
+    return f"M{x} {y}C{x + half} {y} {right.x - half} {end} {right.x} {end}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _CUT else text[: _CUT - 1] + "…"

@@ -28,6 +28,9 @@ from lakewarden.memory import held_by_request
 from tenants import access
 
 _SERVER_ERROR: Final = 500
+_TOKEN: Final = "csrfmiddlewaretoken"  # noqa: S105 the name of a field
+SECRET_FIELDS: Final = "credential-"  # noqa: S105 how names begin
+"""How the names of fields begin that may hold a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,10 @@ def _visited(view: Callable[..., HttpResponse], *, methods: tuple[str, ...]) -> 
             except NotAuthorized:  # the token is not confirmed any more
                 return _to_sign_in(request)
             with held_by_request(request.META[MEMORY].caller):
-                return view(Visit(request, context, session), **path)
+                try:
+                    return view(Visit(request, context, session), **path)
+                except Exception as error:  # noqa: BLE001 every error becomes a page
+                    return error_page(request, error, session=session)
 
         return _answered(request, visited)
 
@@ -118,8 +124,8 @@ def _answered(request: HttpRequest, attempt: Callable[[], HttpResponse]) -> Http
         return error_page(request, error)
 
 
-def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
-    """What happened, what to do, and the request id when the log knows more."""
+def error_page(request: HttpRequest, error: Exception, *, session: Session | None = None) -> HttpResponse:
+    """What happened, what to do, who can help, and the request id when the log knows more."""
     known, identifier = as_lakewarden_error(error), request_id(request)
     if known.status >= _SERVER_ERROR:
         log_failure(error, known, identifier)
@@ -128,6 +134,8 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
         "error": known,
         "request_id": identifier if known.status >= _SERVER_ERROR else None,
         "release": __version__,
+        "who": session.principal if session and known.status == Forbidden.status else None,
+        "acts_as_role": session is not None and session.role_id is not None,
     }
     return render(request, "console/error.html", shown, status=known.status)
 
@@ -175,5 +183,18 @@ def _to_sign_in(request: HttpRequest) -> HttpResponse:
         response["HX-Redirect"] = address
         return response
     if request.method == "POST":
-        return render(request, "console/expired.html", {"release": __version__, "address": address}, status=401)
+        return _expired(request, address)
     return HttpResponseRedirect(address)
+
+
+def _expired(request: HttpRequest, address: str) -> HttpResponse:
+    """Keeps what was typed, but for secrets: a page never shows one."""
+    sent = [(name, value) for name, value in request.POST.items() if name != _TOKEN]
+    shown = {
+        "release": __version__,
+        "address": address,
+        "here": request.get_full_path(),
+        "typed": [(name, value) for name, value in sent if not name.startswith(SECRET_FIELDS)],
+        "has_secrets": any(name.startswith(SECRET_FIELDS) for name, _ in sent),
+    }
+    return render(request, "console/expired.html", shown, status=401)

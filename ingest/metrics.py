@@ -20,12 +20,17 @@ class Histogram:
         self._sum += value
 
     def lines(self) -> list[str]:
-        lines = [f"# HELP {self._name} {self._described}", f"# TYPE {self._name} histogram"]
-        total = 0
-        for bound, count in zip([*map(repr, self._bounds), "+Inf"], self._counts, strict=True):
-            total += count
-            lines.append(f'{self._name}_bucket{{le="{bound}"}} {total}')
-        return [*lines, f"{self._name}_sum {self._sum!r}", f"{self._name}_count {total}"]
+        return histogram(self._name, self._described, self._bounds, self._counts, self._sum)
+
+
+def histogram(name: str, described: str, bounds: Sequence[float], counts: Sequence[float], total: float) -> list[str]:
+    """`counts` are those of each bucket by itself, infinity's last; `total`: the sum of what was observed."""
+    lines = [f"# HELP {name} {described}", f"# TYPE {name} histogram"]
+    passed = 0.0
+    for bound, count in zip([*map(repr, bounds), "+Inf"], counts, strict=True):
+        passed += count
+        lines.append(f'{name}_bucket{{le="{bound}"}} {passed:.15g}')
+    return [*lines, f"{name}_sum {total!r}", f"{name}_count {passed:.15g}"]
 
 
 BATCH_EVENTS: Final = Histogram(

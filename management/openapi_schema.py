@@ -60,7 +60,7 @@ _PROJECT: Final = OpenApiParameter(
 )
 _OF_PROJECT: Final = re.compile(
     r"(project(/(?!\{).*)?|role(/(?!\{role_id\}/metadata).*)?|search/.*|user/\{user_id\}/roles.*|grants|warehouse"
-    r"|warehouse-creation-validation|endpoint-statistics|audit|action/batch-check"
+    r"|warehouse-creation-validation|endpoint-statistics|audit|events|action/batch-check"
     r"|tag-definition(/(?!\{tag_definition_id\}/actions).*)?|permissions/(check|project/(?!\{).*|role/.*))"
 )
 """The paths of operations on what the header `x-project-id` names."""

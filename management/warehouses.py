@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.services.deletion import drop_warehouse
+from ingest.services import unflushed
 from lakewarden.authz.actions import ProjectAction, WarehouseAction
 from lakewarden.errors import BadRequest
 from lakewarden.paging import Page, next_token
@@ -170,10 +171,13 @@ class OneWarehouse(ManagementView):
         parameters=[OpenApiParameter("force", bool, description="Delete the warehouse even if it is protected.")],
     )
     def delete(self, _request: Request, warehouse_id: str) -> Response:
-        """Delete an empty warehouse; its files stay. A protected warehouse is only deleted with `force`."""
+        """Delete an empty warehouse; its files stay. A protected warehouse, and one with change data that is not in
+        tables yet, is only deleted with `force`.
+        """
         force = self.call.flag("force") or False
         action = WarehouseAction.FORCE_DROP if force else WarehouseAction.DELETE
-        drop_warehouse.delete(access.warehouse(self.context, warehouse_id, action), force=force)
+        granted = access.warehouse(self.context, warehouse_id, action)
+        drop_warehouse.delete(granted, force=force, ensure_empty=unflushed.ensure_none)
         return Response(status=204)
 
 

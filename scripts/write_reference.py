@@ -1,4 +1,6 @@
-"""Writes the reference pages that are generated from the code; `check_project` checks that they are current."""
+"""Writes the references that are generated from the code, and the schema of the chart's values; `check_project` checks
+that they are current.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from lakewarden.config import PREFIX, Config
 from lakewarden.http.openapi import as_yaml
-from scripts import cli, events, permissions
+from scripts import chart_schema, cli, events, permissions
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 HEAD = """# Configuration
@@ -98,6 +100,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     django.setup()
     for name, page in PAGES.items():
         yield REFERENCE / name, page()
+    yield chart_schema.CHART / "values.schema.json", chart_schema.values_schema()
 
 
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:

@@ -18,7 +18,10 @@ _GRACE_S = 20.0
 
 
 def run(options: DevOptions, *, exit_after: bool, result: Path | None) -> int:
-    """Start the stack, run the job, serve on unless `exit_after`; returns the exit code as `dev.run` does."""
+    """Start the stack, run the job, stream changes through a pipeline, and serve on unless `exit_after`.
+
+    Returns the exit code as `dev.run` does.
+    """
 
     def serve() -> int:
         with interrupting(), DevelopmentStack(options) as stack:
@@ -27,6 +30,10 @@ def run(options: DevOptions, *, exit_after: bool, result: Path | None) -> int:
             if result is not None:
                 command += ["--result", str(result.absolute())]
             code = _run_in_front(command, stack)
+            if code == 0:
+                stack.start_pipeline()
+                changes = [sys.executable, "-m", "demo.changes", "--ready-file", str(options.ready_path)]
+                code = _run_in_front(changes, stack)
             if code != 0 or exit_after:
                 return code
             options.progress.write("\nStill serving. Ctrl-C stops everything.\n")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -63,6 +64,7 @@ class DevelopmentStack:
         self._keys = self.data_dir / "secrets.keys"
         self._database_url: str | None = None
         self._issuer: str | None = None
+        self._begin_pipeline: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +97,11 @@ class DevelopmentStack:
         """
         self._tree.wait()
 
+    def start_pipeline(self) -> None:
+        """Start a pipeline, unless there is one. The stack must be running."""
+        if self._begin_pipeline is not None and not self._options.pipeline:
+            self._begin_pipeline()
+
     def stop(self) -> None:
         """Stop everything and remove the ready file. Idempotent."""
         if self._tree.stop():
@@ -111,8 +118,9 @@ class DevelopmentStack:
         base_uri = self._start_server()
         self._start_worker()
         info = self._provision(identities, issuer=issuer, base_uri=base_uri, store=store)
+        self._begin_pipeline = partial(self._start_pipeline, identities.pipeline, info)
         if self._options.pipeline:
-            self._start_pipeline(identities.pipeline, info)
+            self._begin_pipeline()
         self._tree.require_alive()
         self._tree.on_stop(lambda: remove_ready_file(self._options.ready_path))
         write_ready_file(info, self._options.ready_path)

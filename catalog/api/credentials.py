@@ -6,7 +6,7 @@ from catalog import access
 from catalog.api import delegation
 from catalog.api.wire_types import Credentials, StorageCredential
 from catalog.identifiers import TabularIdentifier
-from catalog.services.client_access import Asked, client_access, level_of, properties
+from catalog.services.client_access import Asked, client_access, level_held, properties
 from lakewarden.authz.actions import TableAction
 from lakewarden.http.endpoint import Endpoint
 from lakewarden.http.request import ApiRequest
@@ -23,7 +23,10 @@ class TableCredentialsEndpoint(Endpoint):
         tabular = granted.target
         routes = delegation.routes(request.base_uri, tabular.namespace, tabular.name, tabular.uuid)
         found = client_access(
-            tabular.namespace.warehouse, tabular.location, level_of(granted), Asked(delegation.CREDENTIALS, routes)
+            tabular.namespace.warehouse,
+            tabular.location,
+            level_held(granted.privileges),
+            Asked(delegation.CREDENTIALS, routes),
         )
         return json_response(Credentials(storage_credentials(tabular.location, found)))
 

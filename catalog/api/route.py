@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 
-from catalog.api.hot.call import Hot
+from catalog.api.hot.dispatch import Hot
 from lakewarden.http.endpoint import Endpoint
 
 

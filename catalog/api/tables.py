@@ -9,10 +9,17 @@ from catalog.api.rendering import COMMIT_SUFFIX, render_stored, tagged
 from catalog.api.wire_types import Identifier, MetricsReport, Register, Rename, asked_details, identifiers_body
 from catalog.documents import unpacked
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
-from catalog.models import Namespace, Tabular
+from catalog.models import Tabular
 from catalog.models.tabular import ListedTabular
 from catalog.services import metrics, tables, tabulars
-from catalog.services.client_access import NOTHING, Addition, addition, addition_to_registered, level_of
+from catalog.services.client_access import (
+    NOTHING,
+    Addition,
+    addition,
+    addition_to_new,
+    addition_to_registered,
+    level_held,
+)
 from catalog.services.deletion import drop_tabular
 from catalog.services.deletion.drop import DropOptions
 from catalog.services.kept_additions import ADDITIONS, loaded
@@ -39,9 +46,13 @@ class TablesEndpoint(CatalogMutation):
         body = request.decode(CreateTable, may_be_large=True)
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_TABLE)
+        planned = tables.plan(granted, body, request.body)
+        # before anything is stored: a creation that is answered with an error has created nothing
+        asked = delegation.asked_for(request, granted.target, planned.name, planned.uuid)
+        added = addition_to_new(granted.target.warehouse, planned.location, asked)
         if body.stage_create:
-            return _staged(request, granted, body)
-        return _loaded(request, granted, tables.create(granted, body, request.body))
+            return json_bytes(b'{"metadata":' + tables.stage(planned) + added.suffix)
+        return render_stored(request, tables.create(planned), suffix=added.suffix, mark=added.mark)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
         return _loaded_again(request, earlier)
@@ -125,7 +136,7 @@ class TableMetricsEndpoint(Endpoint):
         return no_content()
 
 
-def _loaded(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> HttpResponse:
+def _loaded(request: ApiRequest, granted: Granted[Tabular], stored: Stored) -> HttpResponse:
     added = _addition(request, granted, stored)
     return render_stored(request, stored, suffix=added.suffix, mark=added.mark)
 
@@ -135,23 +146,14 @@ def _loaded_again(request: ApiRequest, earlier: Outcome) -> HttpResponse:
     return _loaded(request, granted, load(granted))
 
 
-def _staged(request: ApiRequest, granted: Granted[Namespace], body: CreateTable) -> HttpResponse:
-    namespace = granted.target
-    staged = tables.stage(granted, body, request.body)
-    asked = delegation.asked_for(request, namespace, body.name, staged.uuid)
-    added = addition(namespace.warehouse, staged.location, level_of(granted), asked)
-    return json_bytes(b'{"metadata":' + staged.metadata + added.suffix)
-
-
-def _addition(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], stored: Stored) -> Addition:
-    tabular, level = stored.tabular, level_of(granted)
+def _addition(request: ApiRequest, granted: Granted[Tabular], stored: Stored) -> Addition:
+    tabular, level = stored.tabular, level_held(granted.privileges)
     warehouse = tabular.namespace.warehouse
     if not warehouse.profile.CLIENTS_NEED_CONFIG:
         return NOTHING
     asked = delegation.asked(request, tabular)
     added = addition(warehouse, tabular.location, level, asked)
-    if isinstance(granted.target, Tabular):
-        ADDITIONS.keep(loaded(tabular, level, asked.wanted, request.base_uri), added)
+    ADDITIONS.keep(loaded(tabular, level, asked.wanted, request.base_uri), added)
     return added
 
 

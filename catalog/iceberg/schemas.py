@@ -16,6 +16,8 @@ from lakewarden.errors import BadRequest, InvalidArgument, ValidationFailed
 
 FIELD_LIMIT: Final = 10_000
 """A new schema must have fewer fields than this, including nested ones."""
+NAMES_LIMIT: Final = 32 * 1024 * 1024
+"""Characters of all full names: each repeats those it is nested in, so a small document could become gigabytes."""
 MAX_FIELD_ID: Final = 2**31 - 1 - 200
 """Higher ids are reserved for metadata columns."""
 
@@ -57,6 +59,7 @@ class Schema:
     identifier_field_ids: frozenset[int]
     fields: dict[int, Field] = field(default_factory=dict)
     ids_by_name: dict[str, int] = field(default_factory=dict)
+    characters: int = 0
     document: SchemaDocument | None = None
 
     @property
@@ -206,6 +209,12 @@ def _add(
         raise ValidationFailed(f"Invalid schema: multiple fields for name {name}: {other_id} and {field_id}")
     if required and label == "unknown":
         raise InvalidArgument(f"Cannot create required field with unknown type: {name}")
+    schema.characters += len(name)
+    if schema.characters > NAMES_LIMIT:
+        raise BadRequest(
+            f"Invalid schema: the full names of its fields, such as a.b.c, have more than {NAMES_LIMIT} characters "
+            "together: use shorter names, or nest fewer fields"
+        )
     made = Field(field_id, name, required, label, simple, parent, initial, doc)
     schema.fields[field_id] = made
     schema.ids_by_name[name] = field_id

@@ -1,16 +1,18 @@
 """What a load returns besides the metadata: the means by which the caller reaches the files they may use."""
 
 import hashlib
+import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from catalog.access import tabular_chain
-from catalog.models import Namespace, Tabular
+from catalog.models import Tabular
 from lakewarden.authz.actions import TableAction
-from lakewarden.authz.interface import Granted
 from lakewarden.authz.model import Privilege, is_allowed
 from lakewarden.context import RequestContext
 from lakewarden.errors import Unavailable
@@ -19,6 +21,8 @@ from lakewarden.storage.interface import StorageError
 from tenants.access import privileges_elsewhere
 from tenants.models import Warehouse
 from tenants.services.warehouse_secrets import storage_of
+
+logger = logging.getLogger(__name__)
 
 NO_CONFIG: Final = b',"config":{}}'
 """For views, which have no files that engines read, and for storage that engines reach without further settings."""
@@ -46,6 +50,7 @@ class Addition:
 
 NOTHING: Final = Addition(NO_CONFIG)
 _MARK_BYTES: Final = 8
+_WITHOUT_MEANS: Final = frozenset({Delegation.CLIENT_MANAGED})
 
 
 def level_held(held: frozenset[Privilege]) -> AccessLevel | None:
@@ -53,14 +58,6 @@ def level_held(held: frozenset[Privilege]) -> AccessLevel | None:
     if is_allowed(TableAction.WRITE_DATA, held):
         return AccessLevel.WRITE
     return AccessLevel.READ if is_allowed(TableAction.READ_DATA, held) else None
-
-
-def level_of(granted: Granted[Namespace] | Granted[Tabular]) -> AccessLevel | None:
-    """As `level_held`; whoever creates a table in a namespace, or begins to, becomes its owner.
-
-    Not so whoever registers one: `addition_to_registered`.
-    """
-    return AccessLevel.WRITE if isinstance(granted.target, Namespace) else level_held(granted.privileges)
 
 
 def addition(warehouse: Warehouse, location: str, level: AccessLevel | None, asked: Asked) -> Addition:
@@ -79,13 +76,42 @@ def addition(warehouse: Warehouse, location: str, level: AccessLevel | None, ask
     return Addition(suffix, f".{hashlib.blake2b(suffix, digest_size=_MARK_BYTES).hexdigest()}", fresh_until)
 
 
+def addition_to_new(warehouse: Warehouse, location: str, asked: Asked) -> Addition:
+    """As `addition`, for a table that the caller, who will own it, is about to create or to stage."""
+    with _not_created():
+        return addition(warehouse, location, AccessLevel.WRITE, asked)
+
+
+def access_to_new(warehouse: Warehouse, location: str, asked: Asked) -> ClientAccess:
+    """As `client_access`, for a table as in `addition_to_new`."""
+    with _not_created():
+        return client_access(warehouse, location, AccessLevel.WRITE, asked)
+
+
+@contextmanager
+def _not_created() -> Iterator[None]:
+    try:
+        yield
+    except Unavailable as error:
+        raise Unavailable(f"The table was not created. {error}", retry_after_s=error.retry_after_s) from error
+
+
 def addition_to_registered(context: RequestContext, tabular: Tabular, asked: Asked) -> Addition:
-    """As `addition`, for a table that the caller has registered: one that comes back may still be another's."""
+    """As `addition`, for a table that the caller has registered: one that comes back may still be another's.
+
+    It was registered, and the answer must not be an error: if the storage gives no access now, it says only where the
+    files are, and the caller asks again.
+    """
     warehouse = tabular.namespace.warehouse
     if not warehouse.profile.CLIENTS_NEED_CONFIG:
         return NOTHING
     level = level_held(privileges_elsewhere(context, tabular_chain(tabular)))
-    return addition(warehouse, tabular.location, level, asked)
+    for wanted in (asked.wanted, _WITHOUT_MEANS):
+        try:
+            return addition(warehouse, tabular.location, level, Asked(wanted, asked.routes))
+        except Unavailable as error:
+            logger.warning("%s was registered, and is answered without credentials: %s", tabular, error)
+    return NOTHING
 
 
 def client_access(warehouse: Warehouse, location: str, level: AccessLevel | None, asked: Asked) -> ClientAccess:

@@ -45,11 +45,19 @@ class Loaded:
     details: GenericTable
 
 
-def create(namespace: Granted[Namespace], request: CreateGenericTable) -> Loaded:
-    """Name a place in which no file is yet; whoever may write data fills it.
+@dataclass(frozen=True, slots=True)
+class Planned(Loaded):
+    """A generic table as it would be; nothing of it is stored yet."""
 
-    Raises AlreadyExists for a taken name or an overlapping location, InvalidArgument for a location outside the
-    warehouse or not empty, and for a member that breaks a rule or a limit.
+    namespace: Granted[Namespace]
+    claim: Claim
+
+
+def plan(namespace: Granted[Namespace], request: CreateGenericTable) -> Planned:
+    """What `create` will store.
+
+    Raises AlreadyExists for a taken name, InvalidArgument for a location outside the warehouse and for a member that
+    breaks a rule or a limit.
     """
     target = namespace.target
     tabulars.check_free(target, request.name, _KIND)
@@ -62,7 +70,6 @@ def create(namespace: Granted[Namespace], request: CreateGenericTable) -> Loaded
         context=namespace.context,
         generated=not request.base_location and target.warehouse.profile.layout.has_own_tabulars,
     )
-    claim.check()
     tabular = Tabular(
         id=new_id(),
         warehouse=target.warehouse,
@@ -73,13 +80,18 @@ def create(namespace: Granted[Namespace], request: CreateGenericTable) -> Loaded
         uuid=uuid,
         location=claim.location,
     )
-    _add(namespace, tabular, details, claim)
-    return Loaded(tabular, details)
+    return Planned(tabular, details, namespace, claim)
 
 
-def _add(namespace: Granted[Namespace], tabular: Tabular, details: GenericTable, claim: Claim) -> None:
-    """Rows, owner, audit and event in one transaction."""
+def create(planned: Planned) -> Loaded:
+    """Name a place in which no file is yet; whoever may write data fills it.
+
+    Rows, owner, audit and event are added in one transaction. Raises AlreadyExists for a taken name or an overlapping
+    location, InvalidArgument for one that is not empty.
+    """
+    namespace, tabular, details, claim = planned.namespace, planned.tabular, planned.details, planned.claim
     target = namespace.target
+    claim.check()
     try:
         with changing():
             hold_place(target)  # what its owner is granted says where it lies
@@ -93,6 +105,7 @@ def _add(namespace: Granted[Namespace], tabular: Tabular, details: GenericTable,
         if "foreign key" in str(error):
             raise NoSuchNamespace(f"Namespace does not exist: {target}") from error
         raise tabulars.taken(target, tabular.name, _KIND, asked=_KIND) from error
+    return planned
 
 
 def load(granted: Granted[Tabular]) -> Loaded:

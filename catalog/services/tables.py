@@ -52,39 +52,42 @@ def now_ms() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
-def create(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Stored:
-    """Create a table from the whole request `body`.
+class Planned(NamedTuple):
+    """A table as it would be; nothing of it is stored yet."""
 
-    Raises AlreadyExists for a taken name or an overlapping location, InvalidArgument for a location outside the
-    warehouse or not empty, ValidationFailed for a format version that the warehouse does not allow, and whatever is
-    wrong with the schema, spec or order.
-    """
-    _, metadata, claim = _first_metadata(namespace, request, body)
-    return tabulars.insert(_creation(namespace, request.name, metadata, claim=claim))
-
-
-class Staged(NamedTuple):
-    """A table as it would be; `location` is in the normal form."""
-
+    namespace: Granted[Namespace]
+    name: str
     uuid: UUID
-    location: str
-    metadata: bytes
+    metadata: engine.TableMetadata
+    claim: Claim
+
+    @property
+    def location(self) -> str:
+        """In the normal form."""
+        return self.claim.location
 
 
-def stage(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Staged:
-    """What `create` would store; the location is reserved for the commit that follows.
+def create(planned: Planned) -> Stored:
+    """Raises AlreadyExists for a taken name or an overlapping location, InvalidArgument for one that is not empty."""
+    return tabulars.insert(_creation(planned.namespace, planned.name, planned.metadata, claim=planned.claim))
+
+
+def stage(planned: Planned) -> bytes:
+    """The metadata that `create` would store; the location is reserved for the commit that follows.
 
     Raises as `create`, and Conflict when the caller has too many staged creations in the namespace.
     """
-    uuid, metadata, claim = _first_metadata(namespace, request, body)
-    staged_creations.reserve(namespace, claim, uuid)
-    locations.make_folders(namespace.target.warehouse, claim.location)
-    return Staged(uuid, claim.location, metadata.encode())
+    staged_creations.reserve(planned.namespace, planned.claim, planned.uuid)
+    locations.make_folders(planned.namespace.target.warehouse, planned.location)
+    return planned.metadata.encode()
 
 
-def _first_metadata(
-    namespace: Granted[Namespace], request: CreateTable, body: bytes
-) -> tuple[UUID, engine.TableMetadata, Claim]:
+def plan(namespace: Granted[Namespace], request: CreateTable, body: bytes) -> Planned:
+    """The table that the whole request `body` describes, for `create` or `stage`.
+
+    Raises AlreadyExists for a taken name, InvalidArgument for a location outside the warehouse, ValidationFailed for a
+    format version that the warehouse does not allow, and whatever is wrong with the schema, spec or order.
+    """
     target = namespace.target
     tabulars.check_free(target, request.name, _TABLE)
     uuid = new_id()
@@ -98,7 +101,7 @@ def _first_metadata(
     metadata = first_metadata(target, body, uuid=uuid, location=location)
     data_paths.check(target.warehouse, claim.location, metadata.properties, before={})
     _judge(namespace, request.name, metadata)
-    return uuid, metadata, claim
+    return Planned(namespace, request.name, uuid, metadata, claim)
 
 
 def _judge(namespace: Granted[Namespace], name: str, metadata: engine.TableMetadata) -> None:
@@ -112,7 +115,7 @@ def creation(namespace: Granted[Namespace], name: str, metadata: engine.TableMet
 
 
 def first_metadata(namespace: Namespace, body: bytes, *, uuid: UUID, location: str) -> engine.TableMetadata:
-    """The metadata that a creation in the namespace requests; raises as `create`."""
+    """The metadata that a creation in the namespace requests; raises as `plan`."""
     policy = namespace.warehouse.format_policy
     metadata = engine.create(
         body, uuid=str(uuid), location=location, now_ms=now_ms(), default_version=policy.for_new_tables

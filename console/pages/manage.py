@@ -35,6 +35,8 @@ def protect(visit: Visit, *, warehouse_id: UUID, kind: str, tabular_id: UUID) ->
     found, asked = _type(kind), visit.request.POST
     granted = access.tabular_in(visit.context, str(warehouse_id), found, str(tabular_id), found.actions.SET_PROTECTION)
     protected = asked.get("protected") == "true"
+    if changed := changed_meanwhile(protection.of(granted), asked.get("seen", "")):
+        return _managed(visit, granted, reason=asked.get("reason", ""), meanwhile=changed)
     protection.set_on_tabular(granted, protected=protected, reason=asked.get("reason", "").strip() or None)
     return _back(warehouse_id, kind, tabular_id)
 
@@ -79,6 +81,20 @@ def bring_back(visit: Visit, *, warehouse_id: UUID) -> HttpResponse:
     return HttpResponseRedirect(reverse("console:deleted", args=[warehouse_id]))
 
 
+def mark(found: protection.Protection) -> str:
+    """What a form carries so that its sender does not overwrite what they have not seen."""
+    return f"{found.protected} {found.at.isoformat() if found.at else ''}"
+
+
+def changed_meanwhile(now: protection.Protection, seen: str) -> str | None:
+    """What has changed since the form was loaded, as a sentence; None: nothing."""
+    if not seen or seen == mark(now):
+        return None
+    who = f" by {now.by}" if now.by else ""
+    state = f"It was protected{who}" if now.protected else "Its protection was lifted"
+    return f"{state} after you opened this page, so your change was not made. What you see is how it is now"
+
+
 def _dropped(visit: Visit, warehouse_id: str, kind: str, identifier: str) -> Target:
     if kind == "namespace":
         return access.dropped_namespace_in(visit.context, warehouse_id, identifier, NamespaceAction.UNDROP)
@@ -86,8 +102,17 @@ def _dropped(visit: Visit, warehouse_id: str, kind: str, identifier: str) -> Tar
     return access.dropped_tabular_in(visit.context, warehouse_id, found, identifier, found.actions.UNDROP)
 
 
-def _managed(visit: Visit, granted: Granted[Tabular], *, typed: str = "", problem: str | None = None) -> HttpResponse:
+def _managed(
+    visit: Visit,
+    granted: Granted[Tabular],
+    *,
+    typed: str = "",
+    problem: str | None = None,
+    reason: str = "",
+    meanwhile: str | None = None,
+) -> HttpResponse:
     found = granted.target
+    now = protection.of(granted)
     actions = type_of(found).actions
     warehouse = found.namespace.warehouse
     return visit.render(
@@ -97,7 +122,10 @@ def _managed(visit: Visit, granted: Granted[Tabular], *, typed: str = "", proble
         word=type_of(found).word,
         address=tabular_address(found),
         crumbs=crumbs(warehouse, found.namespace),
-        protection=protection.of(granted),
+        protection=now,
+        mark=mark(now),
+        reason=reason,
+        meanwhile=meanwhile,
         may_protect=granted.allows(actions.SET_PROTECTION),
         may_drop=granted.allows(actions.DROP),
         kept_for_s=warehouse.deletion_profile.expiration_s,

@@ -1,5 +1,6 @@
-"""Rights on a warehouse, a namespace, a table, a view or a generic table: who has which, granting and revoking."""
+"""Rights on a warehouse, a namespace, a table, a view or a generic table, as a matrix of who has what."""
 
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -9,34 +10,44 @@ from django.urls import reverse
 from catalog import access
 from catalog.models import Namespace, Tabular
 from catalog.tabular_types import TABULAR_TYPES, word_of
-from console.pages.browse import Crumb, crumbs
+from console.pages.browse import Crumb, crumbs, tabular_address
 from console.visits import Visit, form, page
 from lakewarden.authz.actions import NamespaceAction, ObjectType, WarehouseAction
 from lakewarden.authz.interface import Granted
-from lakewarden.authz.model import Privilege
+from lakewarden.authz.model import DESCRIPTIONS, Privilege
 from lakewarden.context import PrincipalId
 from lakewarden.errors import InvalidArgument, LakewardenError
 from permissions import grants
 from permissions.grants import GrantEntry
 from tenants import access as tenants_access
 from tenants.models import Warehouse
+from tenants.services import principal_names
 
-SHOWN: Final = 500
-"""Most grants on a page."""
+SHOWN: Final = 200
+"""Most principals on a page."""
 _PLACES: Final = (ObjectType.WAREHOUSE, ObjectType.NAMESPACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Whether the privilege is granted on the object itself, and whether the visitor may change that."""
+
+    privilege: Privilege
+    is_granted: bool
+    may_change: bool
 
 
 @page
 def rights(visit: Visit, *, warehouse_id: UUID, kind: str, object_id: UUID) -> HttpResponse:
     """All direct grants on the object, for those who may read them."""
-    return _shown(visit, _granted(visit, warehouse_id, kind, object_id, reading=True))
+    return _shown(visit, object_of(visit, warehouse_id, kind, object_id, reading=True))
 
 
 @form
 def change(visit: Visit, *, warehouse_id: UUID, kind: str, object_id: UUID) -> HttpResponse:
     """Grant or revoke one privilege; a mistake is shown on the page, with what was typed."""
     asked = visit.request.POST
-    granted = _granted(visit, warehouse_id, kind, object_id, reading=False)
+    granted = object_of(visit, warehouse_id, kind, object_id, reading=False)
     entry = [GrantEntry(PrincipalId(asked.get("principal", "").strip()), _privilege(asked.get("privilege", "")))]
     is_revoked = asked.get("revoke") == "true"
     try:
@@ -45,7 +56,7 @@ def change(visit: Visit, *, warehouse_id: UUID, kind: str, object_id: UUID) -> H
             tenants_access.note_foreign_roles(visit.context, [entry[0].principal], project_id=project_id)
         grants.apply(granted, writes=[] if is_revoked else entry, deletes=entry if is_revoked else [])
     except LakewardenError as error:
-        reader = _granted(visit, warehouse_id, kind, object_id, reading=True)
+        reader = object_of(visit, warehouse_id, kind, object_id, reading=True)
         return _shown(visit, reader, entry=entry[0], problem=error.message)
     return HttpResponseRedirect(reverse("console:rights", args=[warehouse_id, kind, object_id]))
 
@@ -53,18 +64,29 @@ def change(visit: Visit, *, warehouse_id: UUID, kind: str, object_id: UUID) -> H
 def _shown(
     visit: Visit, granted: Granted[object], *, entry: GrantEntry | None = None, problem: str | None = None
 ) -> HttpResponse:
-    found = grants.on(granted)
     kind = granted.ref.type
-    warehouse, way = _way(granted.target)
+    warehouse, way = way_to(granted.target)
     allowed = grants.grantable(kind, granted.privileges)
+    held: dict[PrincipalId, set[Privilege]] = {}
+    for each in grants.on(granted):
+        held.setdefault(each.principal, set()).add(each.privilege)
+    names = principal_names.of(list(held)[:SHOWN])
     return visit.render(
         "rights.html",
         section="warehouses",
         crumbs=way,
         name=str(granted.target),
         word=word_of(kind.value),
-        grants=[(each, allowed.get(each.privilege, False)) for each in found[:SHOWN]],
-        in_all=len(found),
+        privileges=[(each, DESCRIPTIONS[each].text) for each in allowed],
+        matrix=[
+            (
+                principal,
+                names.get(principal, ""),
+                [Cell(each, each in held[principal], allowed[each]) for each in allowed],
+            )
+            for principal in list(held)[:SHOWN]
+        ],
+        in_all=len(held),
         grantable=[privilege for privilege, is_allowed in allowed.items() if is_allowed],
         address=reverse("console:rights", args=[warehouse.id, kind.value, granted.ref.public_id]),
         entry=entry,
@@ -72,7 +94,7 @@ def _shown(
     )
 
 
-def _granted(visit: Visit, warehouse_id: UUID, kind: str, object_id: UUID, *, reading: bool) -> Granted[object]:
+def object_of(visit: Visit, warehouse_id: UUID, kind: str, object_id: UUID, *, reading: bool) -> Granted[object]:
     """The object if the visitor may read its grants (`reading`), or see it: `grants.apply` decides on each change."""
     context, within, identifier = visit.context, str(warehouse_id), str(object_id)
     if kind == ObjectType.WAREHOUSE.value:
@@ -89,9 +111,11 @@ def _granted(visit: Visit, warehouse_id: UUID, kind: str, object_id: UUID, *, re
     return access.tabular_in(context, within, found, identifier, action)
 
 
-def _way(target: object) -> tuple[Warehouse, list[Crumb]]:
+def way_to(target: object) -> tuple[Warehouse, list[Crumb]]:
+    """The warehouse of an object, and the crumbs down to it."""
     if isinstance(target, Tabular):
-        return target.namespace.warehouse, crumbs(target.namespace.warehouse, target.namespace)
+        above = crumbs(target.namespace.warehouse, target.namespace)
+        return target.namespace.warehouse, [*above, Crumb(target.name, tabular_address(target))]
     if isinstance(target, Namespace):
         return target.warehouse, crumbs(target.warehouse, target)
     assert isinstance(target, Warehouse)  # noqa: S101 the third of the union

@@ -53,7 +53,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         ) from error
     context = context_of(verified, lambda _: None, request_id(request))
     users.ensure_not_deleted(users.provision(context, seen_by=User.UpdatedWith.CREATE_ENDPOINT))
-    response = HttpResponseRedirect(attempt.next_page)
+    response = HttpResponseRedirect(_own_page(attempt.next_page))  # the cookie is not signed
     cookies.keep_session(request, response, sessions.begin(PrincipalId(verified.id), tokens))
     cookies.drop_attempt(request, response)
     return response
@@ -77,6 +77,9 @@ def _redirect_uri(request: HttpRequest) -> str:
 
 
 def _next_page(request: HttpRequest) -> str:
+    return _own_page(request.GET.get("next", ""))
+
+
+def _own_page(asked: str) -> str:
     """Only a page of the console, so that nobody can be sent elsewhere."""
-    asked = request.GET.get("next", "")
     return asked if len(asked) <= _LONGEST and _OWN_PAGE.fullmatch(asked) else HOME

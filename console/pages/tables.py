@@ -16,6 +16,8 @@ from console.pages.browse import Crumb, crumbs, readable
 from console.services import provider
 from console.snippets import Connection, all_snippets
 from console.visits import Visit, page
+from lakewarden import config
+from lakewarden.authz.actions import TableAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import NotFound
 from lakewarden.memory import hold
@@ -31,6 +33,7 @@ _PARSED: Final = 8
 """Memory of parsed JSON, as a multiple of its length."""
 _TABS: Final = {
     "schema": "Schema",
+    "data": "Data",
     "snapshots": "Snapshots",
     "properties": "Properties",
     "connect": "Connect",
@@ -86,10 +89,10 @@ def _crumbs(found: Tabular) -> list[Crumb]:
 
 def _schema(visit: Visit, _granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
     schemas = metadata.get("schemas") or []
-    number = _number(visit.query.get("schema"), default=metadata.get("current-schema-id"))
+    number = number_in(visit.query.get("schema"), default=metadata.get("current-schema-id"))
     schema = documents.current(schemas, "schema-id", number)
-    against = _number(visit.query.get("against"), default=None)
-    fields, start = documents.columns(schema), max(0, _number(visit.query.get("from"), default=0) or 0)
+    against = number_in(visit.query.get("against"), default=None)
+    fields, start = documents.columns(schema), max(0, number_in(visit.query.get("from"), default=0) or 0)
     spec = documents.current(metadata.get("partition-specs") or [], "spec-id", metadata.get("default-spec-id"))
     order = documents.current(metadata.get("sort-orders") or [], "order-id", metadata.get("default-sort-order-id"))
     return {
@@ -108,15 +111,15 @@ def _schema(visit: Visit, _granted: Granted[Tabular], metadata: dict[str, Any]) 
     }
 
 
-def _snapshots(visit: Visit, _granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
-    found, start = documents.snapshots(metadata), max(0, _number(visit.query.get("from"), default=0) or 0)
+def _snapshots(visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
+    found, start = documents.snapshots(metadata), max(0, number_in(visit.query.get("from"), default=0) or 0)
     shown = found[start : start + SNAPSHOTS]
     heads = {name: ref["snapshot-id"] for name, ref in (metadata.get("refs") or {}).items()}
-    chosen = [_number(visit.query.get(name), default=None) for name in ("a", "b")]
+    chosen = [number_in(visit.query.get(name), default=None) for name in ("a", "b")]
     compared = [next((each for each in found if each.id == identifier), None) for identifier in chosen]
     return {
         "graph": drawings.snapshot_graph(shown, heads),
-        "rows": drawings.ROW,
+        "restore": reverse("console:restore", args=[granted.target.warehouse_id, granted.target.uuid]),
         "snapshots_in_all": len(found),
         "snapshots_from": start,
         "snapshots_next": start + SNAPSHOTS if start + SNAPSHOTS < len(found) else None,
@@ -158,6 +161,17 @@ def _comparison(before: SnapshotView, after: SnapshotView) -> list[tuple[str, st
     return [(name, before.summary.get(name, ""), after.summary.get(name, "")) for name in names]
 
 
+def _data(visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
+    asked = number_in(visit.query.get("snapshot"), default=None)
+    snapshot_id = metadata.get("current-snapshot-id") if asked is None else asked
+    return {
+        "snapshot_id": asked,
+        "is_written": snapshot_id not in {None, -1},
+        "may_read": granted.allows(TableAction.READ_DATA),
+        "most": config.current().console.preview_rows,
+    }
+
+
 def _properties(_visit: Visit, _granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
     return {"properties": sorted((metadata.get("properties") or {}).items())}
 
@@ -186,6 +200,7 @@ def _metadata(_visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]
 
 _SHOWN: Final = {
     "schema": _schema,
+    "data": _data,
     "snapshots": _snapshots,
     "properties": _properties,
     "connect": _connect,
@@ -193,7 +208,7 @@ _SHOWN: Final = {
 }
 
 
-def _number(text: str | None, *, default: int | None) -> int | None:
+def number_in(text: str | None, *, default: int | None) -> int | None:
     """A whole number of the query; the default for anything else."""
     digits = (text or "").removeprefix("-")
     return int(text or "") if digits.isascii() and digits.isdigit() and len(digits) <= 19 else default  # noqa: PLR2004 digits of 64 bits

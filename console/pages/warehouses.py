@@ -1,5 +1,6 @@
 """The warehouses of a project, and the choice of the project."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseRedirect
@@ -11,7 +12,7 @@ from lakewarden.errors import Forbidden, InvalidArgument, NotFound
 from lakewarden.paging import Page, next_token
 from tenants import access
 from tenants.models import Warehouse
-from tenants.services import warehouses
+from tenants.services import servers, warehouses
 
 PAGE_SIZE = 50
 _EVERY_STATUS = tuple(Warehouse.Status)
@@ -27,6 +28,8 @@ def listed(visit: Visit) -> HttpResponse:
         granted = access.project(visit.context, project_id, ProjectAction.LIST_WAREHOUSES)
     except (NotFound, Forbidden) as error:
         if not projects:
+            if not servers.is_bootstrapped():
+                return HttpResponseRedirect("/console/welcome")
             return visit.render("warehouses.html", projects=[], project=None, nothing=error)
         if project_id in {each.id for each in projects}:
             raise
@@ -48,12 +51,17 @@ def listed(visit: Visit) -> HttpResponse:
 
 @form
 def choose(visit: Visit) -> HttpResponse:
-    """Choose the project whose objects the pages show, and the role to act as."""
+    """Choose the project whose objects the pages show (`project`), or the role to act as (`role`; empty: oneself)."""
     asked = visit.request.POST
-    project_id = asked.get("project") or visit.session.project_id
-    if project_id is not None:
+    if project_id := asked.get("project"):
         access.project(visit.context, project_id, ProjectAction.GET_METADATA)
-    sessions.choose(visit.session, project_id=project_id, role_id=_role(asked.get("role")))
+        sessions.choose(visit.session, project_id=project_id, role_id=None)
+        return HttpResponseRedirect("/console/warehouses")
+    role_id = _role(asked.get("role"))
+    if role_id is not None:
+        caller = replace(visit.context.caller, assumed_role=str(role_id))
+        access.principal_of_caller(replace(visit.context, caller=caller), None)
+    sessions.choose(visit.session, project_id=visit.session.project_id, role_id=role_id)
     return HttpResponseRedirect("/console/warehouses")
 
 

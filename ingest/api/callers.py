@@ -7,9 +7,9 @@ from typing import Final
 
 from lakewarden import backends, config
 from lakewarden.authn.interface import VerifiedToken
-from lakewarden.context import RequestContext
+from lakewarden.context import CallerKey, PrincipalId, RequestContext
 from lakewarden.hot.fair_threads import FairThreads
-from lakewarden.http.request import clean_request_id, context_of
+from lakewarden.http.request import assumed_role, clean_request_id, context_of
 from lakewarden.ids import new_id_text
 
 _settings = config.current().server
@@ -42,6 +42,10 @@ class Sender:
     async def context(self) -> RequestContext:
         """For one decision, with a trail of its own. Raises as `verified`, and BadRequest for a wrong header."""
         return context_of(await self.verified(), self.header, self.request_id())
+
+    def key_of(self, token: VerifiedToken) -> CallerKey:
+        """What decides on their rights. Raises BadRequest for a wrong header."""
+        return (PrincipalId(token.id), token.token_roles, assumed_role(self.header("x-assume-role")))
 
     def header(self, name: str) -> str | None:
         value = self.headers.get(name.encode())

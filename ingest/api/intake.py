@@ -1,7 +1,8 @@
-"""Decides where a sender's events may go, and appends them; shared by sockets and requests."""
+"""Decides where a sender's events may go, and remembers it; shared by sockets and requests."""
 
 import json
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 from cachetools import LRUCache
@@ -10,53 +11,69 @@ from ingest.api.callers import Sender
 from ingest.services import targets
 from ingest.services.targets import Target
 from lakewarden import config
-from lakewarden.context import RequestContext
+from lakewarden.context import CallerKey, PrincipalId, RequestContext
 from lakewarden.errors import LakewardenError
 from lakewarden.http.call_recording import note_call, note_refused
 from lakewarden.http.request_threads import ask
 
-_REMEMBERED = 1000
+_KNOWN: Final[LRUCache[tuple[CallerKey, UUID, str], Target]] = LRUCache(20_000)
+"""The decisions of this process. They may be old: the statement that appends compares them with what is now, and
+refuses those that are.
+"""
 
 
 class Decisions:
-    """The decisions on the tables that one caller has named.
+    """The decisions on the tables that one caller names in one warehouse. Belongs to the event loop.
 
-    They may be old: the statement that appends compares them with what is now, and refuses those that are.
+    `caller` must be set before anything is asked: who the sender is by their token, which may be verified again.
     """
 
     def __init__(self, sender: Sender, warehouse_id: UUID, route: str) -> None:
         self._sender = sender
+        self.caller: CallerKey = (PrincipalId(""), (), None)
         self._warehouse_id = warehouse_id
         self._route = route
-        self._known: LRUCache[str, Target] = LRUCache(_REMEMBERED)
 
     def find(self, tables: Sequence[str]) -> tuple[Target, ...] | None:
         """Those that were decided before, if that is all of them."""
-        known = self._known
-        found = [known.get(table) for table in tables]
-        return None if None in found else tuple(each for each in found if each is not None)
+        found = tuple(target for target in map(self._known, tables) if target is not None)
+        return found if len(found) == len(tables) else None
 
     async def decide(self, tables: Sequence[str]) -> tuple[Target, ...]:
         """Decide on those that are not known. Raises what `targets.decide` raises, and NotAuthorized, Unavailable."""
-        missing = [table for table in tables if table not in self._known]
+        known = {table: target for table in tables if (target := self._known(table)) is not None}
+        missing = [table for table in tables if table not in known]
         if missing:
-            context = await self._sender.context()
-            try:
-                found = await ask(context.caller.id, lambda: self._decided(context, missing))
-            except LakewardenError as error:
-                note_refused(context, self._route, error, address=self._sender.address)
-                raise
-            note_call(context, self._route, 200)
-            if len({each.epoch for each in (*found, *self._known.values())}) > 1:
-                self.forget()  # a right has changed since the others were decided
-            self._known.update(zip(missing, found, strict=True))
-        decided = self.find(tables)
-        return decided if decided is not None else await self.decide(tables)
+            found = await self._decided(missing)
+            newest = max(target.epoch for target in found.values())
+            older = [table for table, target in known.items() if target.epoch < newest]
+            # a right has changed since these were decided
+            known |= found | (await self._decided(older) if older else {})
+        return tuple(known[table] for table in tables)
 
-    def forget(self) -> None:
-        self._known.clear()
+    def forget(self, tables: Sequence[str]) -> None:
+        for table in tables:
+            _KNOWN.pop(self._key(table), None)
 
-    def _decided(self, context: RequestContext, tables: Sequence[str]) -> list[Target]:
+    def _key(self, table: str) -> tuple[CallerKey, UUID, str]:
+        return (self.caller, self._warehouse_id, table)
+
+    def _known(self, table: str) -> Target | None:
+        return _KNOWN.get(self._key(table))
+
+    async def _decided(self, tables: Sequence[str]) -> dict[str, Target]:
+        context = await self._sender.context()
+        try:
+            found = await ask(context.caller.id, lambda: self._decide(context, tables))
+        except LakewardenError as error:
+            note_refused(context, self._route, error, address=self._sender.address)
+            raise
+        note_call(context, self._route, 200)
+        decided = dict(zip(tables, found, strict=True))
+        _KNOWN.update({self._key(table): target for table, target in decided.items()})
+        return decided
+
+    def _decide(self, context: RequestContext, tables: Sequence[str]) -> list[Target]:
         default = config.current().ingest.namespace
         return [targets.decide(context, self._warehouse_id, table, default=default) for table in tables]
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
-from ingest.services import flushes, leases, log
+from ingest.services import flushes, leases, log, storing
 from lakewarden import config
 
 _MS: Final = 1000
@@ -33,7 +33,7 @@ async def status(warehouse_id: UUID) -> dict[str, Any]:
     last_flush = None if head is None else milliseconds(head.flushed_at)
     oldest = None if head is None else milliseconds(head.oldest_at)
     members: dict[str, Any] = {
-        "state": state(head, pipeline),
+        "state": "recovering" if storing.waiting(warehouse_id) else state(head, pipeline),
         "buffer": buffer(head),
         "connectedSources": await leases.count(warehouse_id),
     }

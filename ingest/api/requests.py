@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from ingest import events, metrics
+from ingest import events, metrics, pipeline_series
 from ingest.api import overview
 from ingest.api.callers import Sender
 from ingest.api.intake import Decisions, said
@@ -20,8 +20,9 @@ from ingest.api.warehouses import find, find_for_events
 from ingest.metrics import APPEND_SECONDS, BATCH_EVENTS
 from ingest.protocol import Refused, now_ms
 from ingest.rates import Buckets, TokenBucket
-from ingest.services import flushes, leases, log, sources
+from ingest.services import flushes, leases, log, sources, storing
 from ingest.services.appender import REQUESTS, Item
+from ingest.services.fallback.file import FallbackFailed
 from ingest.services.log import Outcome, Request, Verdict
 from ingest.services.statements import LogUnavailable
 from lakewarden import config
@@ -42,6 +43,7 @@ from lakewarden.http.codings import unpacked
 from lakewarden.http.errors import as_lakewarden_error
 from lakewarden.http.refusal import refusal
 from lakewarden.http.request_threads import ask
+from lakewarden.usage.call_counter import COUNTS
 from tenants import access
 
 T = TypeVar("T")
@@ -96,6 +98,8 @@ async def answer(asked: Asked, request: HotRequest, *, address: str) -> Answer:
         known = as_lakewarden_error(error)
         if isinstance(error, LogUnavailable):
             known = Unavailable("The log of the events is not available; nothing was stored. Try again shortly")
+        elif isinstance(error, FallbackFailed):
+            known = Unavailable(f"The log of the events is not available ({error}); nothing was stored")
         elif not isinstance(error, LakewardenError):
             logger.exception("request %s failed", identifier)
         found = refusal(known, identifier)
@@ -109,6 +113,8 @@ async def _cdc(asked: Asked, request: HotRequest, sender: Sender, context: Reque
     route = label(asked, "POST")
     warehouse_id = await _noted(context, route, find_for_events(asked, context), sender)
     body = _body(request)
+    if not body.isascii():
+        _ensure_utf8(body)
     try:
         raw = _BODY.decode(body).events
         if bytes(memoryview(raw)[:4]) in {b"", b"null", b"[]"}:
@@ -122,6 +128,10 @@ async def _cdc(asked: Asked, request: HotRequest, sender: Sender, context: Reque
         raise Unavailable("The server has as many events in memory as it can hold")
     try:
         decisions = Decisions(sender, warehouse_id, route)
+        decisions.caller = context.caller.key
+        decided = decisions.find(found.tables)
+        if decided is not None:  # others are counted when they are made
+            COUNTS.add(route, 200, project_id=decided[0].project_id, warehouse_id=warehouse_id)
         outcome = await _appended(warehouse_id, request, context.caller.id, found, decisions)
     finally:
         IN_FLIGHT.give_back(context.caller.id, len(body))
@@ -130,7 +140,7 @@ async def _cdc(asked: Asked, request: HotRequest, sender: Sender, context: Reque
         return _json({"error": sentence}, status=503, more=[(b"retry-after", b"5")])
     if outcome.verdict is Verdict.DIFFERENT:
         raise Unprocessable("The Idempotency-Key was used before for other events: use another one")
-    is_new = outcome.verdict is Verdict.APPENDED
+    is_new = outcome.verdict in {Verdict.APPENDED, Verdict.KEPT}
     if is_new:
         BATCH_EVENTS.observe(found.count)
     return _json(
@@ -141,6 +151,14 @@ async def _cdc(asked: Asked, request: HotRequest, sender: Sender, context: Reque
             "isDuplicate": not is_new,
         }
     )
+
+
+def _ensure_utf8(body: bytes) -> None:
+    """Rows are not decoded here, but must be readable later. Raises _PlainError."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise _PlainError(400, f"The body is not valid: it is not UTF-8 at byte {error.start}") from None
 
 
 async def _appended(
@@ -156,10 +174,10 @@ async def _appended(
         chosen = await decisions.decide(found.tables)
         source = f"http-cdc-{now_ms()}"
         sent = Request(principal, source, key, found.count, found.content, said(chosen), digest, len(found.content))
-        outcome = await REQUESTS.append(warehouse_id, Item(sent, chosen))
+        outcome = await storing.store(REQUESTS, warehouse_id, decisions.caller, Item(sent, chosen))
         if outcome.verdict is not Verdict.UNKNOWN:
             return outcome
-        decisions.forget()
+        decisions.forget(found.tables)
         await log.begin(warehouse_id)
     raise Unavailable("Rights or tables change all the time: send the request again")
 
@@ -192,6 +210,7 @@ async def _status(asked: Asked, request: HotRequest, sender: Sender, context: Re
     return _json(
         {
             **members,
+            "pipeline": pipeline_series.described(await flushes.pipeline(warehouse_id), shows_error=is_shown),
             "sourceStates": shown,
             "dedupStats": {
                 "totalChecks": head.checks if head else 0,
@@ -220,10 +239,23 @@ async def _metrics(asked: Asked, request: HotRequest, sender: Sender, context: R
         sample("dolake_connected_sources", "gauge", "Number of connected source DOs", connected),
         sample("dolake_dedup_checks", "counter", "Total deduplication checks", head.checks if head else 0),
         sample("dolake_dedup_duplicates", "counter", "Total duplicates found", head.duplicates if head else 0),
+        *_of_the_fallback_file(),
         BATCH_EVENTS.lines(),
         APPEND_SECONDS.lines(),
+        *pipeline_series.series(await flushes.pipeline(warehouse_id)),
     ]
     return _answer(200, _PROMETHEUS, metrics.page(series))
+
+
+def _of_the_fallback_file() -> list[list[str]]:
+    if storing.FALLBACK is None:
+        return []
+    sample, prefix = metrics.sample, "lakewarden_ingest_fallback"
+    size, refused = storing.FALLBACK.waiting_bytes, storing.FALLBACK.refused
+    return [
+        sample(f"{prefix}_bytes", "gauge", "Bytes in this process's fallback files that wait for the log", size),
+        sample(f"{prefix}_refused", "counter", "Batches of fallback files that the log did not take", refused),
+    ]
 
 
 async def _analytics(asked: Asked, request: HotRequest, sender: Sender, context: RequestContext) -> Answer:

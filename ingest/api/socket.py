@@ -22,8 +22,9 @@ from ingest.api.memory import IN_FLIGHT
 from ingest.metrics import BATCH_EVENTS
 from ingest.protocol import AckStatus, CdcBatch, Connect, FlushRequest, Heartbeat, NackReason, Refused
 from ingest.rates import TokenBucket
-from ingest.services import flushes, leases, log
+from ingest.services import flushes, leases, log, storing
 from ingest.services.appender import BATCHES, Item
+from ingest.services.fallback.file import FallbackFailed, FallbackFull
 from ingest.services.log import Batch, Outcome, Verdict
 from ingest.services.statements import LogUnavailable
 from lakewarden import config
@@ -77,6 +78,8 @@ class Socket:
         self._room = asyncio.Semaphore(self._settings.window)
         self._last: asyncio.Task[bytes] | None = None
         self._retry_from: tuple[int, Refused] | None = None
+        self._expected: int | None = None
+        self._claimed: int | None = None
         self._failures = 0
         self._faults = 0
         self._is_stopping = False
@@ -118,6 +121,7 @@ class Socket:
         except Unavailable as error:
             raise Closed(TRY_AGAIN, error.message) from error
         self._principal = token.id
+        self._decisions.caller = self._sender.key_of(token)
         left_s = token.expires_at - time.time()
         if writer.done():
             raise Closed(TOO_SLOW, "The answers were not read in time")
@@ -227,10 +231,11 @@ class Socket:
             )
         try:
             last = await self._open(message.source_do_id, message.source_shard_name or "", message.last_ack_sequence)
+            self._claimed = message.last_ack_sequence
             state = await overview.status(self._warehouse_id)
         except Refused as refused:
             return self._nacked(refused, None, None)
-        except LogUnavailable as error:
+        except (LogUnavailable, FallbackFailed) as error:
             return self._nacked(_unavailable(error), None, None)
         return protocol.status(
             {
@@ -243,7 +248,7 @@ class Socket:
         )
 
     async def _open(self, source: str, shard: str, last_acked: int | None) -> int | None:
-        """Open the source of this connection. Raises Refused, LogUnavailable."""
+        """Open the source of this connection. Raises Refused, LogUnavailable, FallbackFailed."""
         if self._source not in {None, source}:
             raise Refused(
                 NackReason.INVALID_FORMAT,
@@ -258,6 +263,8 @@ class Socket:
                 f"The source {source!r} has {found.of_source - 1} connections, "
                 f"at most {self._settings.connections_per_source} are allowed",
             )
+        if storing.FALLBACK is not None:
+            await storing.FALLBACK.settle(self._warehouse_id, principal=self._principal, source_id=source)
         opened = await log.open_source(
             self._warehouse_id,
             principal=self._principal,
@@ -272,6 +279,7 @@ class Socket:
                 f"The warehouse has {self._settings.max_sources} sources, the most that are remembered",
             )
         self._source = source
+        self._expected = None if opened.last is None else opened.last + 1
         return opened.last
 
     async def _stored(self, batch: CdcBatch, size: int, before: "asyncio.Task[bytes] | None") -> bytes:
@@ -307,18 +315,22 @@ class Socket:
                     self._principal, source, batch.sequence_number, found.count, found.content, said(chosen), checksum,
                     len(found.content),
                 )  # fmt: skip
-                outcome = await BATCHES.append(self._warehouse_id, Item(sent, chosen))
+                outcome = await storing.store(
+                    BATCHES, self._warehouse_id, self._decisions.caller, Item(sent, chosen), expected=self._expected
+                )
             except _DENIED as error:
                 raise Refused(NackReason.INVALID_FORMAT, error.message) from error
             except NotAuthorized as error:
                 raise Refused(NackReason.INTERNAL_ERROR, error.message) from error
             except LakewardenError as error:
                 raise Refused(NackReason.INTERNAL_ERROR, error.message) from error
-            except LogUnavailable as error:
+            except (LogUnavailable, FallbackFailed) as error:
                 raise _unavailable(error) from error
+            if outcome.expected is not None:
+                self._expected = outcome.expected
             self._has_begun = self._has_begun or outcome.verdict is not Verdict.UNKNOWN
             if outcome.verdict is Verdict.UNKNOWN:
-                self._decisions.forget()
+                self._decisions.forget(found.tables)
                 if attempt:
                     self._source = None if self._source == source else self._source
             elif outcome.verdict is Verdict.GAP and before is not None and not before.done():
@@ -341,6 +353,12 @@ class Socket:
                 first, refused = self._retry_from
                 if outcome.expected <= first <= number:
                     raise Refused(refused.reason, f"Batch {first} was refused before: {refused.message}")
+            if storing.FALLBACK is not None and self._claims(outcome.expected):
+                raise Refused(
+                    NackReason.INTERNAL_ERROR,
+                    f"The batches {outcome.expected} to {self._claimed} are not in the log: wait until the server that "
+                    "acknowledged them as `fallback` has replayed them, or send them again",
+                )
             raise Refused(
                 NackReason.INVALID_SEQUENCE, f"sequenceNumber {number} was received, {outcome.expected} is expected"
             )
@@ -349,22 +367,28 @@ class Socket:
                 NackReason.INVALID_SEQUENCE,
                 f"sequenceNumber {number} was received before with other events, {outcome.expected} is expected",
             )
-        if verdict is Verdict.APPENDED:
+        if verdict in {Verdict.APPENDED, Verdict.KEPT}:
             BATCH_EVENTS.observe(count)
-        utilization = outcome.buffered_bytes / self._settings.buffer_bytes
+        room = self._settings.fallback_bytes if verdict is Verdict.KEPT else self._settings.buffer_bytes
+        utilization = outcome.buffered_bytes / room
         is_high = utilization * 100 >= self._settings.high_water_percent
         state = {
             Verdict.APPENDED: AckStatus.BUFFERED if is_high else AckStatus.OK,
+            Verdict.KEPT: AckStatus.FALLBACK,
             Verdict.DUPLICATE: AckStatus.DUPLICATE,
             Verdict.PERSISTED: AckStatus.PERSISTED,
         }[verdict]
         return protocol.ack(
             batch,
             state,
-            events=count if verdict is Verdict.APPENDED else 0,
+            events=count if verdict in {Verdict.APPENDED, Verdict.KEPT} else 0,
             utilization=utilization,
             until_flush_ms=overview.until_flush_ms(self._warehouse_id, outcome.buffered_bytes),
         )
+
+    def _claims(self, number: int | None) -> bool:
+        """Whether the client says that this batch was acknowledged."""
+        return number is not None and self._claimed is not None and number <= self._claimed
 
     async def _flushed(self, message: FlushRequest) -> bytes:
         try:
@@ -407,8 +431,11 @@ def _take_memory(principal: str, size: int) -> None:
 
 
 def _unavailable(error: Exception) -> Refused:
+    if isinstance(error, FallbackFull):
+        return Refused(NackReason.BUFFER_FULL, f"The log is not available, nor is the fallback file: {error}")
     logger.warning("A batch could not be stored: %s", str(error).strip() or type(error).__name__)
-    return Refused(NackReason.INTERNAL_ERROR, "The log of the events is not available; nothing was stored")
+    but = f" ({error})" if isinstance(error, FallbackFailed) else ""
+    return Refused(NackReason.INTERNAL_ERROR, f"The log of the events is not available{but}; nothing was stored")
 
 
 async def _done(content: bytes) -> bytes:

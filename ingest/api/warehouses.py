@@ -3,15 +3,19 @@
 from typing import Final
 from uuid import UUID
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from catalog.services import lakehouse
 from ingest.api.routes import Asked
+from ingest.services import storing
 from lakewarden.context import CallerKey, RequestContext
+from lakewarden.errors import Unavailable
 from lakewarden.http.request_threads import ask
 
 _KEPT: Final[TTLCache[tuple[CallerKey, str | None, str | None, str | None], UUID]] = TTLCache(10_000, ttl=5)
 """Names alone are remembered: rights are decided on by whatever is done in the warehouse."""
+_LAST: Final[LRUCache[tuple[CallerKey, str | None, str | None, str | None], UUID]] = LRUCache(10_000)
+"""For as long as the database does not answer, if there is a fallback file."""
 
 
 async def find(asked: Asked, context: RequestContext) -> UUID:
@@ -24,5 +28,10 @@ async def find_for_events(asked: Asked, context: RequestContext) -> UUID:
     key = (context.caller.key, context.project_id, asked.warehouse, asked.project)
     found = _KEPT.get(key)
     if found is None:
-        found = _KEPT[key] = await find(asked, context)
+        try:
+            found = _KEPT[key] = _LAST[key] = await find(asked, context)
+        except Unavailable:
+            found = None if storing.FALLBACK is None else _LAST.get(key)
+            if found is None:
+                raise
     return found

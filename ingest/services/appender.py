@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 from uuid import UUID
 
 from ingest.metrics import APPEND_SECONDS
@@ -14,16 +14,7 @@ from ingest.services.targets import Target
 from lakewarden import config
 from lakewarden.hot.batches import Batches
 
-
-class _Sized(Protocol):
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def principal(self) -> str: ...
-
-
-Sent = TypeVar("Sent", bound=_Sized)
+Sent = TypeVar("Sent", Batch, Request)
 
 _GROUP_BYTES: Final = 8 * 1024 * 1024
 _AT_LEAST: Final = 64 * 1024  # bytes that each batch counts for: a group has at most 128
@@ -54,7 +45,7 @@ class Appender(Generic[Sent]):
 
     def __init__(self, append: _Append, order: Callable[[Item[Sent]], tuple[object, ...]] | None = None) -> None:
         self._append = append
-        self._order = order
+        self._order: Callable[[Item[Sent]], tuple[object, ...]] | None = order
         self._groups: dict[UUID, Batches[Item[Sent], Outcome]] = {}
 
     async def append(self, warehouse_id: UUID, item: Item[Sent]) -> Outcome:

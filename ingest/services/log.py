@@ -27,10 +27,12 @@ RECENT: Final = 64
 class Verdict(StrEnum):
     """What became of a batch. Only `APPENDED` ones were stored by this call.
 
-    `UNKNOWN`: its source is not open, or what its sender may do was decided before something changed.
+    `UNKNOWN`: its source is not open, or what its sender may do was decided before something changed. `KEPT`: it is in
+    the fallback file.
     """
 
     APPENDED = "appended"
+    KEPT = "kept"
     DUPLICATE = "duplicate"
     PERSISTED = "persisted"
     DIFFERENT = "different"
@@ -138,19 +140,8 @@ async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int,
     does not fit into `capacity` bytes that wait for the pipeline is refused. Raises LogUnavailable if that may have
     failed: then nothing is known, and a repetition is recognised.
     """
-    columns: list[list[object]] = [
-        *_asked(warehouse_id, decided),
-        [capacity],
-        [each.principal for each in batches],
-        [each.source_id for each in batches],
-        [each.sequence_number for each in batches],
-        [each.events for each in batches],
-        [each.size for each in batches],
-        [each.encoding for each in batches],
-        [each.checksum for each in batches],
-        [each.tables for each in batches],
-        [each.content for each in batches],
-    ]
+    numbers, marks = [each.sequence_number for each in batches], [each.checksum for each in batches]
+    columns = _columns(batches, numbers, marks, asked=[*_asked(warehouse_id, decided), [capacity]])
     return await _appended(_APPEND, columns, len(batches))
 
 
@@ -158,19 +149,8 @@ async def append_requests(
     warehouse_id: UUID, requests: Sequence[Request], *, capacity: int, decided: Decided
 ) -> list[Outcome]:
     """Like `append`; a request whose key its caller has used is a DUPLICATE, or DIFFERENT with another digest."""
-    columns: list[list[object]] = [
-        *_asked(warehouse_id, decided),
-        [capacity],
-        [each.principal for each in requests],
-        [each.source_id for each in requests],
-        [each.key for each in requests],
-        [each.events for each in requests],
-        [each.size for each in requests],
-        [each.encoding for each in requests],
-        [each.digest for each in requests],
-        [each.tables for each in requests],
-        [each.content for each in requests],
-    ]
+    keys, marks = [each.key for each in requests], [each.digest for each in requests]
+    columns = _columns(requests, keys, marks, asked=[*_asked(warehouse_id, decided), [capacity]])
     return await _appended(_APPEND_REQUESTS, columns, len(requests))
 
 
@@ -185,6 +165,28 @@ async def mark_flushed(warehouse_id: UUID, *, upto: int) -> bool:
     async with connection() as usable:
         cursor = await usable.execute(MARK_FLUSHED.encode(), {"warehouse_id": warehouse_id, "upto": upto})
         return await cursor.fetchone() is not None
+
+
+def _columns(
+    sent: Sequence[Batch] | Sequence[Request],
+    names: Sequence[object],
+    marks: Sequence[object],
+    *,
+    asked: list[list[object]],
+) -> list[Sequence[object]]:
+    """As the statements have them: `names` are numbers or keys, `marks` differ when the content does."""
+    return [
+        *asked,
+        [each.principal for each in sent],
+        [each.source_id for each in sent],
+        names,
+        [each.events for each in sent],
+        [each.size for each in sent],
+        [each.encoding for each in sent],
+        marks,
+        [each.tables for each in sent],
+        [each.content for each in sent],
+    ]
 
 
 def _asked(warehouse_id: UUID, decided: Decided) -> list[list[object]]:

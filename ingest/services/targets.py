@@ -6,7 +6,7 @@ from uuid import UUID
 
 from catalog import access
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
-from catalog.models import Tabular
+from catalog.models import Namespace, Tabular
 from lakewarden.authz.actions import NamespaceAction, TableAction
 from lakewarden.context import RequestContext
 from lakewarden.errors import AlreadyExists, BadRequest, NoSuchTable
@@ -33,6 +33,7 @@ class Target:
     said: dict[str, Any]
     place: Place
     epoch: int
+    project_id: str
 
 
 def decide(context: RequestContext, warehouse_id: UUID, table: str, *, default: str) -> Target:
@@ -52,13 +53,11 @@ def decide(context: RequestContext, warehouse_id: UUID, table: str, *, default: 
         namespace = access.namespace(context, namespace_ref, NamespaceAction.CREATE_TABLE).target
         if Tabular.objects.kind_of(namespace.id, match_key(name)) is not None:
             raise AlreadyExists(f"Already exists, and is not a table that you may write to: {ref}") from None
-        epoch = namespace.warehouse.project.authz_epoch
         place = Place(namespace.id, namespace.path_key, match_key(name), None)
-        return _target(table, namespace.path, name, place, epoch=epoch, identifier=None)
+        return _target(table, namespace, name, place, identifier=None)
     within = found.namespace
     place = Place(within.id, within.path_key, found.name_key, found.id)
-    epoch = within.warehouse.project.authz_epoch
-    return _target(table, within.path, found.name, place, epoch=epoch, identifier=found.uuid)
+    return _target(table, within, found.name, place, identifier=found.uuid)
 
 
 def parse(table: str, *, default: str) -> tuple[tuple[str, ...], str]:
@@ -73,6 +72,8 @@ def parse(table: str, *, default: str) -> tuple[tuple[str, ...], str]:
     return path, name
 
 
-def _target(table: str, path: list[str], name: str, place: Place, *, epoch: int, identifier: UUID | None) -> Target:
-    said = {"table": table, "namespace": path, "name": name, "id": None if identifier is None else str(identifier)}
-    return Target(said, place, epoch)
+def _target(table: str, within: Namespace, name: str, place: Place, *, identifier: UUID | None) -> Target:
+    shown = None if identifier is None else str(identifier)
+    said = {"table": table, "namespace": within.path, "name": name, "id": shown}
+    project = within.warehouse.project
+    return Target(said, place, project.authz_epoch, project.id)

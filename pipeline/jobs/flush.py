@@ -4,6 +4,7 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from pipeline.jobs.metadata import FROM_POSITION, LOG_ID, TO_POSITION
 from pipeline.jobs.write import Part, Snapshot, TableWriter, Written
 from pipeline.transforms.events import QUANTILES, events_of, fields_of, tables_of
 
+SCHEDULER_POOL = "spark.scheduler.pool"
 _SUMMARY = "spark.sql.iceberg.snapshot-property"
 
 
@@ -89,6 +91,8 @@ def _name_positions(spark: SparkSession, *, log_id: UUID, first: int, last: int)
 def _write_all(parts: list[Part], writer: TableWriter, *, at_once: int) -> list[Written]:
     if len(parts) == 1:
         return [writer.write(parts[0])]
-    with ThreadPoolExecutor(at_once, thread_name_prefix="table") as pool:
+    context = parts[0].events.sparkSession.sparkContext
+    join_pool = partial(context.setLocalProperty, SCHEDULER_POOL, context.getLocalProperty(SCHEDULER_POOL) or "default")
+    with ThreadPoolExecutor(at_once, thread_name_prefix="table", initializer=join_pool) as pool:
         futures = [pool.submit(writer.write, part) for part in parts]
     return [future.result() for future in futures]

@@ -6,12 +6,13 @@ Statements are Spark's SQL. Metadata are taken from the Java client's table in o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.jobs.metadata import KIND, Metadata
+from pipeline.jobs.metadata import KIND, LOG_ID, Metadata
 from pipeline.transforms.columns import Change, Column, quoted, sql_type
 
 Identifier = tuple[str, ...]
@@ -22,28 +23,56 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "changelog": _FORMAT,
     "mirror": _FORMAT | _MERGE_ON_READ,
     "rejected": _FORMAT,
+    "deleted": _FORMAT,
 }
 _MAX_PATHS = 1000
+_MAX_ANCESTORS = 20
 _MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """One catalog of a session. `catalog` is its name in SQL."""
+    """One catalog of a session. `catalog` is its name in SQL; `log`: the log whose positions are looked for."""
 
     spark: SparkSession
     catalog: str
+    log: UUID
 
     def name(self, table: Identifier) -> str:
         return quoted(self.catalog, *table)
 
     def metadata(self, table: Identifier) -> Metadata | None:
-        """The newest metadata; None if there is no such table."""
+        """What there is to know of the newest metadata; None if there is no such table.
+
+        Of the snapshots only those back to the newest one with a position: a table has thousands of them.
+        """
         found = self._java_table(table)
         if found is None:
             return None
-        parser = self._jvm.org.apache.iceberg.TableMetadataParser
-        return Metadata(msgspec.json.decode(parser.toJson(found.operations().current())))
+        iceberg = self._jvm.org.apache.iceberg
+        schema = msgspec.json.decode(iceberg.SchemaParser.toJson(found.schema()))
+        history: list[Any] = []
+        snapshot = found.currentSnapshot()
+        while snapshot is not None and len(history) < _MAX_ANCESTORS:
+            history.append(msgspec.json.decode(iceberg.SnapshotParser.toJson(snapshot)))
+            if history[-1].get("summary", {}).get(LOG_ID) == str(self.log):
+                break
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else found.snapshot(parent)
+        else:
+            if snapshot is not None:
+                whole = iceberg.TableMetadataParser.toJson(found.operations().current())
+                history = msgspec.json.decode(whole)["snapshots"]
+        current = found.currentSnapshot()
+        return Metadata(
+            {
+                "current-schema-id": schema["schema-id"],
+                "schemas": [schema],
+                "properties": dict(found.properties()),
+                "current-snapshot-id": None if current is None else current.snapshotId(),
+                "snapshots": history,
+            }
+        )
 
     def properties_of_namespace(self, namespace: Sequence[str]) -> Mapping[str, str]:
         """Empty if it does not exist."""
@@ -97,6 +126,10 @@ class Lake:
             )
         finally:
             self.spark.catalog.dropTempView(view)
+
+    def table(self, table: Identifier) -> DataFrame:
+        """Its rows as they are now."""
+        return self.spark.table(self.name(table))
 
     def added_files(self, table: Identifier, snapshot_id: int) -> list[str]:
         """The paths of the data files that a snapshot added, which lie in its manifests; the first thousand."""

@@ -26,13 +26,9 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a table, as `table` gave it."""
+    """The metadata of a table, in Iceberg's JSON, or the part of it that is needed here."""
 
     content: Mapping[str, Any]
-
-    @property
-    def uuid(self) -> str:
-        return str(self.content["table-uuid"])
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from lakewarden.config import Config
+from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.config.pipeline import PipelineConfig
 from lakewarden.errors import BadRequest
 from pipeline.jobs.policies import Mode
 from pipeline.sources.postgres_log import Triggers
 from pipeline.spark.catalogs import RestCatalog
-
-_NEEDED = ("catalog_uri", "oauth2_server_uri", "client_id", "client_secret")
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,13 @@ class Options:
     master: str
     warehouses: tuple[str, ...] = ()
     once: bool = False
+    maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
 
     @classmethod
     def parse(cls, settings: Config, *, master: str | None, warehouses: tuple[str, ...], once: bool) -> Self:
         """Raises BadRequest for settings that are missing."""
         config = settings.pipeline
-        unset = [name for name in _NEEDED if getattr(config, name) is None]
-        missing = [f"LAKEWARDEN__PIPELINE__{name.upper()}" for name in unset]
+        missing = [f"LAKEWARDEN__PIPELINE__{name.upper()}" for name in config.unset]
         dsn = config.database_url or settings.database.url
         if dsn is None:
             missing.append("LAKEWARDEN__DATABASE__URL")
@@ -37,7 +36,7 @@ class Options:
                 f"{', '.join(missing)} must be set: the pipeline logs in to the catalog as any engine does, with an "
                 "OAuth2 client that may create and write tables, and reads the log in the database"
             )
-        return cls(dsn.get_secret_value(), config, master or config.master, warehouses, once)
+        return cls(dsn.get_secret_value(), config, master or config.master, warehouses, once, settings.maintenance)
 
     @property
     def mode(self) -> Mode:
@@ -56,12 +55,11 @@ class Options:
     def catalog(self, name: str, *, warehouse: str) -> RestCatalog:
         """The settings of a warehouse's catalog. Tables are loaded anew each time: other engines change them, too."""
         config = self.config
-        secret = config.client_secret.get_secret_value() if config.client_secret else ""
         return RestCatalog(
             name=name,
             uri=config.catalog_uri or "",
             warehouse=warehouse,
-            credential=f"{config.client_id}:{secret}",
+            credential=config.credential,
             oauth2_server_uri=config.oauth2_server_uri or "",
             scope=config.scope,
             extra={

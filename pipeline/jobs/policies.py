@@ -6,6 +6,7 @@ from enum import StrEnum
 PROPERTIES = ("lakewarden.cdc.mode", "cdc.mode")
 MIRROR_SUFFIX = "_current"
 REJECTED_SUFFIX = "__rejected"
+DELETED_SUFFIX = "__deleted"
 
 
 class Kind(StrEnum):
@@ -14,6 +15,7 @@ class Kind(StrEnum):
     CHANGELOG = "changelog"
     MIRROR = "mirror"
     REJECTED = "rejected"
+    DELETED = "deleted"
 
 
 class Mode(StrEnum):
@@ -47,3 +49,8 @@ def targets(table: tuple[str, ...], chosen: Mode) -> list[tuple[tuple[str, ...],
 def rejected(table: tuple[str, ...]) -> tuple[str, ...]:
     """The table of what did not fit."""
     return (*table[:-1], table[-1] + REJECTED_SUFFIX)
+
+
+def deleted(mirror: tuple[str, ...]) -> tuple[str, ...]:
+    """The table of the rows that were deleted from a mirror: a change that comes late must not bring one back."""
+    return (*mirror[:-1], mirror[-1] + DELETED_SUFFIX)

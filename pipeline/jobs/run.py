@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from lakewarden.errors import LakewardenError, NotFound
 from pipeline.jobs.lease import Heart
 from pipeline.jobs.options import Options
+from pipeline.jobs.upkeep import Upkeep
 from pipeline.jobs.warehouse import WarehouseStream
 from pipeline.sources.ledger import IngestWarehouse, Ledger
 from pipeline.sources.postgres_log import LogSource
@@ -142,6 +143,7 @@ class _Streams:
         self._stopping = stopping
         self._ending = threading.Event()
         self._threads: dict[IngestWarehouse, tuple[WarehouseStream, threading.Thread]] = {}
+        self._upkeep = Upkeep(spark, lambda: [stream for stream, _ in list(self._threads.values())], options=options)
 
     def run(
         self,
@@ -152,6 +154,8 @@ class _Streams:
     ) -> None:
         """Returns when all is done or told to stop, or Spark must be started anew. Raises what ended a stream."""
         try:
+            if self._options.config.maintenance and not self._options.once:
+                self._upkeep.start()
             while fits(warehouses):
                 for each in warehouses:
                     if each not in self._threads:
@@ -186,6 +190,8 @@ class _Streams:
 
     def _end(self) -> None:
         self._ending.set()
+        if self._upkeep.is_alive():
+            self._upkeep.stop()
         for stream, thread in self._threads.values():
             thread.join(timeout=self._options.config.drain_s + 60)
             self._heart.remove(stream.lease)

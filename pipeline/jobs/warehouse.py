@@ -14,11 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from lakewarden.errors import LakewardenError
-from pipeline.jobs.flush import flush
+from pipeline.jobs.flush import SCHEDULER_POOL, flush
 from pipeline.jobs.lake import Lake
 from pipeline.jobs.lease import Lease
 from pipeline.jobs.options import Options
 from pipeline.jobs.status import Status, answer, sentence
+from pipeline.jobs.table_locks import TableLocks
 from pipeline.jobs.write import TableWriter
 from pipeline.sources.ledger import IngestWarehouse, Ledger
 from pipeline.sources.postgres_log import DSN_OPTION, FORMAT
@@ -49,7 +50,7 @@ class WarehouseStream:
         self._ledger = ledger
         self._options = options
         self._stopping = stopping
-        self._catalog = f"w{warehouse.id.hex}"
+        self.catalog = f"w{warehouse.id.hex}"
         self._writer: TableWriter | None = None
         self._batch_failure: Exception | None = None
         self._has_waited = False
@@ -57,6 +58,8 @@ class WarehouseStream:
     def run(self, *, alive: Callable[[], bool]) -> None:
         """Returns when it is done, or when Spark's JVM is not `alive` any more."""
         failures = 0
+        # a warehouse with much to write does not keep the cores from the others
+        self._spark.sparkContext.setLocalProperty(SCHEDULER_POOL, self.catalog)
         while alive():
             began = time.monotonic()
             try:
@@ -111,7 +114,7 @@ class WarehouseStream:
         if self._writer is not None:
             self._writer.forget()
         upto = self._ledger.head(self.warehouse.id).last_position
-        for key, value in self._options.catalog(self._catalog, warehouse=self.warehouse.name).spark_settings().items():
+        for key, value in self._options.catalog(self.catalog, warehouse=self.warehouse.name).spark_settings().items():
             self._spark.conf.set(key, value)
         with tempfile.TemporaryDirectory(prefix="lakewarden-checkpoint-") as temporary:
             folder = self._options.config.checkpoint
@@ -185,11 +188,13 @@ class WarehouseStream:
             self.status.become("flushing")
             if self._writer is None:
                 self._writer = TableWriter(
-                    Lake(batch.sparkSession, self._catalog),
+                    Lake(batch.sparkSession, self.catalog, self.warehouse.log_id),
                     log_id=self.warehouse.log_id,
                     default=self._options.mode,
                     rows_per_task=self._options.config.rows_per_task,
-                    ensure_ours=self.lease.ensure,
+                    locks=TableLocks(
+                        self._ledger, self.warehouse.id, self._options.config.maintenance_wait_s, self.lease.ensure
+                    ),
                 )
             flushed = flush(
                 batch,

@@ -16,17 +16,30 @@ from pipeline.jobs import policies
 from pipeline.jobs.lake import Identifier, Lake
 from pipeline.jobs.metadata import KIND, Metadata
 from pipeline.jobs.policies import Kind, Mode
+from pipeline.jobs.table_locks import TableLocks
 from pipeline.transforms.columns import CDC_COLUMNS, METADATA_COLUMN, METADATA_TYPE, Change, Column, needed
-from pipeline.transforms.rows import MISFITS, REJECTED_COLUMNS, changes, latest, rejected, typed
+from pipeline.transforms.rows import (
+    DELETED_COLUMNS,
+    MISFITS,
+    REJECTED_COLUMNS,
+    changes,
+    deleted,
+    latest,
+    rejected,
+    typed,
+)
 from pipeline.transforms.shapes import Shape
 
 ATTEMPTS = 3
+KEPT = 2000
+"""Tables whose metadata are kept from flush to flush."""
 DAILY = "days(_cdc_timestamp)"
 _OWN = tuple(Column(name, kind, required=True) for name, kind in CDC_COLUMNS.items())
 _COLUMNS = {
     Kind.CHANGELOG: _OWN,
     Kind.MIRROR: tuple(column for column in _OWN if column.name != "_cdc_operation"),
     Kind.REJECTED: REJECTED_COLUMNS,
+    Kind.DELETED: DELETED_COLUMNS,
 }
 _METADATA = Column(METADATA_COLUMN, METADATA_TYPE)
 
@@ -56,6 +69,15 @@ class Snapshot:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A table that a part is written to, as it is now."""
+
+    name: Identifier
+    kind: Kind
+    columns: tuple[Column, ...]
+
+
 @dataclass(slots=True)
 class Written:
     """What became of a part."""
@@ -65,19 +87,14 @@ class Written:
 
 
 class TableWriter:
-    """For one catalog and log. Keeps each table's metadata from write to write; any failure lets it look again.
+    """For one catalog and log. Keeps each table's metadata from write to write; any failure lets it look again."""
 
-    `ensure_ours` raises when another pipeline may write here; it is asked before each commit.
-    """
-
-    def __init__(
-        self, lake: Lake, *, log_id: UUID, default: Mode, rows_per_task: int, ensure_ours: Callable[[], None]
-    ) -> None:
+    def __init__(self, lake: Lake, *, log_id: UUID, default: Mode, rows_per_task: int, locks: TableLocks) -> None:
         self._lake = lake
         self._log_id = log_id
         self._default = default
         self._rows_per_task = rows_per_task
-        self._ensure_ours = ensure_ours
+        self._locks = locks
         self._known: dict[Identifier, Metadata] = {}
         self._modes: dict[Identifier, Mode] = {}
         self._lock = threading.Lock()
@@ -90,8 +107,11 @@ class TableWriter:
     def write(self, part: Part) -> Written:
         """All targets of the part's table. Those that hold its positions already are left as they are."""
         done = Written()
+        if len(self._known) > KEPT:
+            self.forget()
         for number, (target, kind) in enumerate(policies.targets(part.table, self._mode(part.table))):
-            self._again(partial(self._target, part, target, kind, done, is_main=number == 0))
+            with self._locks.held(target):
+                self._again(partial(self._target, part, target, kind, done, is_main=number == 0))
         return done
 
     def added_files(self, snapshot: Snapshot) -> list[str]:
@@ -117,8 +137,8 @@ class TableWriter:
         rows = self._typed(part, columns, after=covered.to if covered else 0)
         misfits: int | None = None
         if covered is None or covered.to < part.upto:
-            self._ensure_ours()
-            misfits = self._commit(target, kind, rows, columns)
+            self._locks.ensure_ours()
+            misfits = self._commit(part, _Target(target, kind, columns), rows, done)
             done.snapshots += self._added(target)
         if is_main and misfits != 0:
             # of what is covered we no longer know whether something did not fit
@@ -128,22 +148,48 @@ class TableWriter:
         events = part.events.where(f.col("position") > after) if after else part.events
         return typed(events.coalesce(-(-part.count // self._rows_per_task)), tuple(columns))
 
-    def _commit(self, target: Identifier, kind: Kind, rows: DataFrame, columns: tuple[Column, ...]) -> int:
+    def _commit(self, part: Part, target: _Target, rows: DataFrame, done: Written) -> int:
         """Returns how many values did not fit."""
         observed = Observation()
         counted = rows.observe(observed, f.coalesce(f.sum(f.size(MISFITS)), f.lit(0)).alias("misfits"))
-        if kind is Kind.MIRROR:
+        if target.kind is Kind.MIRROR:
             # MERGE reads its source more than once
-            newest = latest(counted, columns).persist()
+            newest = latest(counted, target.columns).persist()
             try:
-                newest.count()
-                names = [name for name in newest.columns if name != "_cdc_operation"]
-                self._lake.merge(target, newest, names)
+                due = self._not_deleted(part, target.name, newest, done)
+                self._lake.merge(target.name, due, [name for name in due.columns if name != "_cdc_operation"])
             finally:
                 newest.unpersist()
         else:
-            self._lake.append(target, changes(counted, columns))
+            self._lake.append(target.name, changes(counted, target.columns))
         return int(observed.get["misfits"])
+
+    def _not_deleted(self, part: Part, mirror: Identifier, newest: DataFrame, done: Written) -> DataFrame:
+        """`newest` without changes of rows that a later change has deleted already.
+
+        Deletes are remembered first, in a table of their own: after a crash in between, they are there, and count.
+        """
+        is_delete = f.col("_cdc_operation") == "DELETE"
+        lowest_other = f.min(f.when(~is_delete, f.col("_cdc_sequence")))
+        deletes, lowest = newest.agg(f.count_if(is_delete), lowest_other).collect()[0]
+        target = policies.deleted(mirror)
+        metadata = self._metadata(target)
+        covered = metadata.covered(self._log_id) if metadata else None
+        if deletes and (covered is None or covered.to < part.upto):
+            if metadata is None:
+                self._lake.create(target, DELETED_COLUMNS, kind=Kind.DELETED, partitions="days(_cdc_written_at)")
+            with self._locks.held(target):
+                self._lake.append(target, deleted(newest))
+            done.snapshots += self._added(target)
+        if lowest is None or self._metadata(target) is None:
+            return newest
+        # sequences mostly grow: then the statistics of files say that none has a higher one, and nothing is read
+        later = self._lake.table(target).where(f.col("_cdc_sequence") > lowest)
+        if later.isEmpty():
+            return newest
+        named = later.select(f.col("_cdc_row_id").alias("_row"), f.col("_cdc_sequence").alias("_at"))
+        is_late = (newest["_cdc_row_id"] == named["_row"]) & (newest["_cdc_sequence"] < named["_at"])
+        return newest.join(named, is_late, "left_anti")
 
     def _reject(self, part: Part, columns: Sequence[Column], done: Written) -> None:
         target = policies.rejected(part.table)
@@ -155,10 +201,11 @@ class TableWriter:
         try:
             count = rows.count()
             if count:
-                if metadata is None:
-                    self._lake.create(target, REJECTED_COLUMNS, kind=Kind.REJECTED)
-                self._ensure_ours()
-                self._lake.append(target, rows)
+                with self._locks.held(target):
+                    if metadata is None:
+                        self._lake.create(target, REJECTED_COLUMNS, kind=Kind.REJECTED)
+                    self._locks.ensure_ours()
+                    self._lake.append(target, rows)
                 done.rejected += count
                 done.snapshots += self._added(target)
         finally:

@@ -1,7 +1,7 @@
 """`lakewarden maintenance plan|run|history`: one Spark session on one warehouse, and lines for a person."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.errors import BadRequest
 from pipeline.maintenance.ledger import Done, Ledger
 from pipeline.maintenance.plan import Step
-from pipeline.maintenance.policy import Operation, require_known
+from pipeline.maintenance.policy import Operation, of_warehouse
 from pipeline.maintenance.run import Planned, Warehouse
 from pipeline.maintenance.survey import Count
 from pipeline.spark import preflight
@@ -20,7 +20,7 @@ from pipeline.spark.jars import CATALOG_JARS
 from pipeline.spark.session import session
 
 CATALOG_NAME = "lake"
-_NEEDED = ("catalog_uri", "oauth2_server_uri", "client_id", "client_secret")
+_NEEDED = [f"LAKEWARDEN__MAINTENANCE__{name.upper()}" for name in MaintenanceConfig().unset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,16 @@ class Options:
     def catalog(self, warehouse: str) -> RestCatalog:
         """The settings of the configuration, else those of the ready file. Raises `BadRequest`."""
         config = self.config
-        given = [name for name in _NEEDED if getattr(config, name) is not None]
-        if not given:
+        missing = [f"LAKEWARDEN__MAINTENANCE__{name.upper()}" for name in config.unset]
+        if len(missing) == len(_NEEDED):
             return self._of_ready_file(warehouse)
-        if missing := [f"LAKEWARDEN__MAINTENANCE__{name.upper()}" for name in _NEEDED if name not in given]:
+        if missing:
             raise BadRequest(f"{', '.join(missing)} must be set, too: maintenance logs in to the catalog as an engine.")
-        secret = config.client_secret.get_secret_value() if config.client_secret else ""
         return _catalog(
             warehouse,
             uri=config.catalog_uri or "",
             token_endpoint=config.oauth2_server_uri or "",
-            credential=f"{config.client_id}:{secret}",
+            credential=config.credential,
             scope=config.scope,
         )
 
@@ -71,19 +70,10 @@ class Options:
                 scope=engine["scope"],
             )
         except (OSError, ValueError, KeyError, TypeError):
-            names = ", ".join(f"LAKEWARDEN__MAINTENANCE__{name.upper()}" for name in _NEEDED)
             raise BadRequest(
-                f"There is nothing to log in with: set {names}, or start `lakewarden dev`, which writes "
+                f"There is nothing to log in with: set {', '.join(_NEEDED)}, or start `lakewarden dev`, which writes "
                 f"{self.ready_file}, or name its file with --ready-file."
             ) from None
-
-    def policy(self, warehouse: str) -> Mapping[str, str]:
-        """The warehouse's policy in the configuration, above the default one. Raises `InvalidArgument`."""
-        policies = self.config.warehouse_policies
-        own = policies.get(warehouse) or policies.get(warehouse.partition("/")[2]) or {}
-        require_known(self.config.policy, where="LAKEWARDEN__MAINTENANCE__POLICY")
-        require_known(own, where=f"LAKEWARDEN__MAINTENANCE__WAREHOUSE_POLICIES, {warehouse}")
-        return {**self.config.policy, **own}
 
 
 def _catalog(warehouse: str, *, uri: str, token_endpoint: str, credential: str, scope: str) -> RestCatalog:
@@ -102,7 +92,7 @@ def _catalog(warehouse: str, *, uri: str, token_endpoint: str, credential: str, 
 def _opened(options: Options) -> Iterator[Warehouse]:
     with closing(Ledger(options.dsn, history_days=options.config.history_days)) as ledger:
         identifier, name, is_in_bucket = ledger.warehouse(options.warehouse)
-        policy, catalog = options.policy(name), options.catalog(name)
+        policy, catalog = of_warehouse(options.config, name), options.catalog(name)
         preflight.check(catalog)
         jars = (*CATALOG_JARS, "iceberg-aws-bundle") if is_in_bucket else CATALOG_JARS
         with session([catalog], app_name="lakewarden-maintenance", master=options.master, jar_names=jars) as spark:

@@ -1,6 +1,6 @@
 """What maintenance keeps in Postgres: a lock for each table, and what was done."""
 
-import hashlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -11,11 +11,11 @@ import psycopg
 
 from lakewarden.errors import NotFound, Unavailable
 from pipeline.maintenance.policy import Operation
-
-TABLE_LOCKS = 0x6C776D74
-"""The first number of the advisory locks that keep a flush and maintenance of the same table apart."""
+from pipeline.sources.table_locks import RELEASE, TRY, lock_key
 
 CONNECT_TIMEOUT_S = 10
+PAUSE_S = 0.05
+"""Between two looks at a lock: shorter than what passes between two flushes of a busy table."""
 
 _WAREHOUSE = """
     select id, project_id || '/' || name, storage_profile ->> 'type' = 's3' from warehouse
@@ -80,12 +80,6 @@ class Done:
     error: str = ""
 
 
-def lock_key(warehouse: UUID, table: Sequence[str]) -> tuple[int, int]:
-    """The two numbers of a table's advisory lock. Tables that share them only wait for each other needlessly."""
-    name = "\x1f".join((str(warehouse), *table)).encode()
-    return TABLE_LOCKS, int.from_bytes(hashlib.blake2b(name, digest_size=4).digest(), signed=True)
-
-
 class Ledger:
     """One connection, which holds the locks: they end with it. Raises `Unavailable`."""
 
@@ -113,15 +107,17 @@ class Ledger:
         return found[0]
 
     @contextmanager
-    def locked(self, warehouse: UUID, table: Sequence[str]) -> Iterator[bool]:
-        """Whether the table is locked for us until the end of the block; False if a flush writes to it now."""
+    def locked(self, warehouse: UUID, table: Sequence[str], *, wait_s: float = 0.0) -> Iterator[bool]:
+        """Whether the table is locked for us until the end of the block; False if flushes write to it for `wait_s`."""
         key = lock_key(warehouse, table)
-        ((is_locked,),) = self._ask("select pg_try_advisory_lock(%s, %s)", key)
+        deadline = time.monotonic() + wait_s
+        while not (is_locked := self._ask(TRY, key)[0][0]) and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
         try:
             yield bool(is_locked)
         finally:
             if is_locked:
-                self._ask("select pg_advisory_unlock(%s, %s)", key)
+                self._ask(RELEASE, key)
 
     def record(self, done: Done) -> None:
         self._ask(_RECORD, asdict(done) | {"id": uuid4(), "operation": str(done.operation)})

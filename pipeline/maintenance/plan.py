@@ -62,6 +62,8 @@ def _manifests(state: Survey, policy: Policy, _now_ms: int) -> Step | None:
 
 def _snapshots(state: Survey, policy: Policy, now_ms: int) -> Step | None:
     older_than = now_ms - policy.snapshot_age_ms
+    if len(state.history) > policy.max_snapshots:
+        older_than = max(older_than, state.history[policy.max_snapshots - 1].committed_ms)
     if (kept := state.position_kept_ms) is not None:
         older_than = min(older_than, kept)
     count = state.expirable(older_than_ms=older_than, keep=policy.min_snapshots)

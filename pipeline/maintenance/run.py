@@ -25,6 +25,9 @@ log = logging.getLogger("lakewarden.maintenance")
 _PASSES = 50
 """A bound for a table that never becomes smaller: then its policy contradicts what the procedure does."""
 
+_PAUSE_S = 600.0
+"""Until a table is looked at again that failed, whose policy is not enabled, or to which a flush was writing."""
+
 Identifier = tuple[str, ...]
 
 
@@ -40,7 +43,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """`catalog` is its name in SQL, `policy` the properties that the configuration gives it."""
+    """`catalog` is its name in SQL, `policy` the properties that the configuration gives it.
+
+    `wait_s`: how long an operation waits for the end of a flush of the same table.
+    `rests`: when a table is worth a look again, in seconds since 1970; so a process that looks often asks for little.
+    """
 
     spark: SparkSession
     catalog: str
@@ -48,6 +55,8 @@ class Warehouse:
     ledger: Ledger
     policy: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
+    wait_s: float = 0.0
+    rests: dict[Identifier, float] = field(default_factory=dict)
 
     def tables(self, wanted: Sequence[Identifier] = ()) -> Iterator[Identifier]:
         """All tables, or those that are wanted."""
@@ -76,9 +85,13 @@ class Warehouse:
         for table in self.tables(wanted):
             if not goes_on():
                 return
+            if not now and self.clock() < self.rests.get(table, 0.0):
+                continue
+            self.rests[table] = self.clock() + _PAUSE_S
             try:
                 policy, properties = self._policy(table)
                 if policy.is_enabled or (now and wanted):
+                    self.rests[table] = self.clock() + min(map(policy.interval_s, Operation))
                     yield from self._maintain(table, policy, properties, only=only, now=now)
             except (LakewardenError, PySparkException, Py4JError) as error:
                 log.warning("%s: %s", ".".join(table), explained(error).message)
@@ -92,6 +105,9 @@ class Warehouse:
         only: Sequence[Operation],
         now: bool,
     ) -> Iterator[Done]:
+        if not now and not policy.allows(self.clock()):
+            self.rests[table] = self.clock() + _PAUSE_S
+            return
         last = {} if now else self.ledger.last(self.id, _shown(table))
         due = [
             each
@@ -113,8 +129,9 @@ class Warehouse:
         after = before
         try:
             for _ in range(_PASSES):
-                with self.ledger.locked(self.id, table) as is_locked:
+                with self.ledger.locked(self.id, table, wait_s=self.wait_s) as is_locked:
                     if not is_locked:
+                        self.rests[table] = self.clock() + _PAUSE_S
                         log.info("%s: a flush writes to it; %s waits", _shown(table), step.operation)
                         if after is before:
                             return None
@@ -166,6 +183,9 @@ class Warehouse:
 
     def _java_catalog(self) -> Any:  # noqa: ANN401  py4j
         """Spark's SQL shows namespaces as one quoted text; the catalog gives their levels."""
+        # catalogs are looked up with the settings of the thread's session, which only SQL statements choose
+        jvm: Any = self.spark._jvm  # noqa: SLF001  no public way
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.spark._jsparkSession)  # noqa: SLF001
         return self.spark._jsparkSession.sessionState().catalogManager().catalog(self.catalog)  # noqa: SLF001  no public way
 
     def _survey(self, table: Identifier, policy: Policy, properties: Mapping[str, str]) -> Survey:

@@ -12,6 +12,7 @@ import psycopg
 from ingest.log_statements import MARK_FLUSHED
 from lakewarden.errors import InternalError, Unavailable
 from pipeline.sources.postgres_log import connect
+from pipeline.sources.table_locks import RELEASE, TRY, lock_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,14 @@ class Ledger:
     def mark_flushed(self, warehouse: UUID, upto: int) -> None:
         """Everything up to the position is in snapshots: from now on the gateway says so, and may drop it."""
         self._ask(MARK_FLUSHED, {"warehouse_id": warehouse, "upto": upto})
+
+    def try_lock(self, warehouse: UUID, table: Sequence[str]) -> bool:
+        """False if maintenance works on the table now. The lock ends with the connection, too."""
+        ((is_locked,),) = self._ask(TRY, lock_key(warehouse, table))
+        return bool(is_locked)
+
+    def unlock(self, warehouse: UUID, table: Sequence[str]) -> None:
+        self._ask(RELEASE, lock_key(warehouse, table))
 
     def requests(self, warehouse: UUID) -> list[FlushRequest]:
         rows = self._ask(_REQUESTS, (warehouse,))

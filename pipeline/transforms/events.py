@@ -135,7 +135,7 @@ class _Block:
             number,
             table,
             event.sequence,
-            min(max(round(event.timestamp * 1000), EARLIEST), LATEST),
+            _micros(event.timestamp),
             event.operation,
             event.row_id,
             _readable(raw),
@@ -156,6 +156,12 @@ def _shape(raw: msgspec.Raw) -> Shape:
         return shape_of(ROWS.decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError):  # `typed` rejects it, and says why
         return None
+
+
+def _micros(milliseconds: float) -> int:
+    """Bounded before it is multiplied: the largest float would become infinity."""
+    bounded = min(max(milliseconds, EARLIEST // 1000), LATEST // 1000)
+    return min(max(round(bounded * 1000), EARLIEST), LATEST)
 
 
 def _key(table: dict[str, Any]) -> str:

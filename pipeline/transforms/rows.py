@@ -37,6 +37,13 @@ REJECTED_COLUMNS = (
 )
 """The table `<table>__rejected`: a value that did not fit, as JSON; without `field` it is the whole row."""
 
+DELETED_COLUMNS = (
+    Column("_cdc_sequence", "long", required=True),
+    Column("_cdc_row_id", "string", required=True),
+    Column("_cdc_written_at", "timestamptz", required=True),
+)
+"""The table `<mirror>__deleted`: the last delete of each row that a flush deleted, and when that was written."""
+
 _OWN = tuple(Column(name, kind, required=True) for name, kind in CDC_COLUMNS.items())
 _METADATA = Column(METADATA_COLUMN, METADATA_TYPE)
 _ARROW_TYPES = {
@@ -90,6 +97,12 @@ def latest(rows: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
     names = dict.fromkeys([*_stored(columns), "_cdc_operation"])
     ranked = rows.where(IS_COMPLETE).withColumn("_cdc_rank", f.row_number().over(order))
     return ranked.where("_cdc_rank = 1").select(*(f.col(quoted(name)) for name in names))
+
+
+def deleted(newest: DataFrame) -> DataFrame:
+    """DELETED_COLUMNS, from the rows of `latest`."""
+    rows = newest.where("_cdc_operation = 'DELETE'")
+    return rows.select("_cdc_sequence", "_cdc_row_id", f.current_timestamp().alias("_cdc_written_at"))
 
 
 def _stored(columns: tuple[Column, ...]) -> list[str]:

@@ -7,21 +7,24 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
 django.setup()
 
-from lakewarden import backends, config  # noqa: E402 after setup
+from lakewarden import backends, board, config  # noqa: E402 after setup
 from lakewarden.audit import refusals  # noqa: E402 after setup
 from lakewarden.errors import LakewardenError, PayloadTooLarge, Unavailable  # noqa: E402 after setup
+from lakewarden.events import reader_places  # noqa: E402 after setup
 from lakewarden.fair_shares import of_server  # noqa: E402 after setup
 from lakewarden.hot import connections  # noqa: E402 after setup
 from lakewarden.hot.fair_threads import FairThreads  # noqa: E402 after setup
-from lakewarden.hot.routes import Answer, HotRequest  # noqa: E402 after setup
-from lakewarden.http import health  # noqa: E402 after setup
+from lakewarden.hot.routes import Answer, HotRequest, Repeat  # noqa: E402 after setup
+from lakewarden.hot.sessions import Row  # noqa: E402 after setup
+from lakewarden.http import event_streams, health  # noqa: E402 after setup
 from lakewarden.http.answers import Unread  # noqa: E402 after setup
 from lakewarden.http.arrived_bodies import ARRIVED  # noqa: E402 after setup
 from lakewarden.http.background_writer import BackgroundWriter, PeriodicWrite  # noqa: E402 after setup
@@ -30,9 +33,12 @@ from lakewarden.http.bridge import Bridge, Scope, raw_path  # noqa: E402 after s
 from lakewarden.http.call_recording import note_unauthenticated  # noqa: E402 after setup
 from lakewarden.http.caller_identification import CallerIdentification, IdentifiedCaller  # noqa: E402 after setup
 from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E402 after setup
+from lakewarden.http.event_pages import PAGE, EventPage  # noqa: E402 after setup
+from lakewarden.http.event_streams import Stream, Waiting  # noqa: E402 after setup
 from lakewarden.http.lane import TRIED, Headers  # noqa: E402 after setup
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
+from lakewarden.http.repeats import Repeats  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
 from lakewarden.http.request_threads import THREADS  # noqa: E402 after setup
 from lakewarden.http.whole_answers import WHOLE  # noqa: E402 after setup
@@ -40,6 +46,9 @@ from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES, gateway  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import call_statistics  # noqa: E402 after setup
+
+if TYPE_CHECKING:
+    from lakewarden.http.measured import Measured
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -114,19 +123,32 @@ class Application:
         answer: Answer | None = scope.get(TRIED)  # one that the lane cannot send: it is large
         if answer is None:
             try:
-                answer = await _answer(request)
+                answer = await self._first(request, receive, send)
             except ConnectionAbortedError:
                 return  # the client is gone and the body is incomplete
             except LakewardenError as error:
                 answer = _refused(error, request.headers, scope["method"])
                 if not request.body.is_complete or isinstance(error, PayloadTooLarge):
                     answer[1].append(CLOSE)
+            if answer is None:
+                return  # a stream, which has ended
             _complete(request.path, request.headers, answer)
         await _unread.send(send, answer, body=request.body, caller=request.key, whole=scope.get(WHOLE))
+
+    async def _first(self, request: _Request, receive: Receive, send: Send) -> Answer | None:
+        waiting = event_streams.waiting(
+            request.scope["method"], request.path, request.scope["query_string"], request.headers
+        )
+        if waiting is None or not request.body.is_complete or health.STOPPING.is_set():
+            return await _answer(request)
+        return await _waited(request, waiting, receive, send)
 
 
 class _Lane:
     """See `http.lane.Lane`."""
+
+    def __init__(self) -> None:
+        self.repeats = Repeats(_settings.repeated_requests_bytes // board.current().processes, percent=_share)
 
     def request(self, method: bytes, target: bytes, headers: Headers, *, scheme: str, client: str) -> HotRequest | None:
         """None for what is not ordinary, and while answers wait to be read: then the caller's share is looked at."""
@@ -136,6 +158,7 @@ class _Lane:
             len(given) != len(heard["headers"])
             or b"content-length" in given
             or b"transfer-encoding" in given
+            or b"host" not in given
             or b"#" in target
             or health.STOPPING.is_set()
             or _unread.is_any
@@ -146,8 +169,17 @@ class _Lane:
 
     async def answer(self, request: HotRequest) -> Answer | None:
         """None for what is Django's."""
+        return await self._answered(request, _first(request))
+
+    def may_repeat(self) -> bool:
+        return not (_unread.is_any or health.STOPPING.is_set())
+
+    async def again(self, repeat: Repeat, looking: asyncio.Future[Row | None] | None) -> Answer | None:
+        return await self._answered(repeat.request, repeat.answer(looking))
+
+    async def _answered(self, request: HotRequest, answering: Awaitable[Answer | None]) -> Answer | None:
         try:
-            answer = await _first(request)
+            answer = await answering
         except LakewardenError as error:
             answer = _refused(error, request.headers, request.method)
         if answer is not None:
@@ -155,7 +187,21 @@ class _Lane:
         return answer
 
 
-application = Application()
+def _gateway_route(method: str, path: bytes) -> str | None:
+    asked = gateway.asked(path)
+    return None if asked is None else gateway.label(asked, method)
+
+
+def _made() -> "Application | Measured":
+    made = Application()
+    if config.current().metrics.port is None:
+        return made
+    from lakewarden.http.measured import Measured  # noqa: PLC0415 loads Prometheus' client
+
+    return Measured(made, others=_gateway_route)
+
+
+application = _made()
 
 
 def _refused(error: LakewardenError, headers: Mapping[bytes, bytes], method: str) -> Answer:
@@ -202,6 +248,36 @@ async def _answer(request: _Request) -> Answer:
             await body.read(memory)
             content = body.content()
         return await THREADS.run(asking.key, _begin, request.scope, content, memory)
+    finally:
+        memory.release()
+
+
+async def _waited(request: _Request, waiting: Waiting, receive: Receive, send: Send) -> Answer | None:
+    """The answer for a reader of events who waits for them; None after a stream."""
+    ask = partial(_page, request)
+    asking = await _identified(request)
+    if asking.refusal is not None:
+        return await _answer(request)
+    with reader_places.place(asking.key):
+        if not waiting.is_stream:
+            return await event_streams.page_after(ask, wait_s=waiting.wait_s, receive=receive)
+        stream = Stream(
+            ask,
+            send=send,
+            receive=receive,
+            mark=partial(_complete, request.path, request.headers),
+            counted=partial(_unread.counted, asking.key),
+        )
+        return await stream.run()
+
+
+async def _page(request: _Request, page: EventPage) -> Answer:
+    """One page for a reader of events, who is identified again for each. Raises as `_answer`."""
+    asking = await _identified(request)
+    _ensure_known(request, asking)
+    memory = BodyMemory(_bodies, asking.key)
+    try:
+        return await THREADS.run(asking.key, _begin, {**request.scope, PAGE: page}, b"", memory)
     finally:
         memory.release()
 
@@ -259,8 +335,10 @@ async def _hot(request: _Request, content: bytes) -> Answer | None:
         return None
     if TRIED in scope:
         return None  # on the lane
-    if len(request.headers) != len(scope["headers"]):
-        return None  # a header that comes twice means one thing only: what Django makes of it
+    if len(request.headers) != len(scope["headers"]) or b"host" not in request.headers:
+        return (
+            None  # a header that comes twice, or is required and missing, means one thing only: what Django makes of it
+        )
     return await _first(_hot_request(request, content))
 
 
@@ -303,6 +381,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         if message["type"] == "lifespan.startup":
             backends.authenticator()  # here it does not delay others
             writer.start()
+            await gateway.recover()
         else:
             await _say_last_words(writer)
         await send({"type": f"{message['type']}.complete"})

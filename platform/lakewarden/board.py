@@ -15,11 +15,11 @@ WORD: Final = 8
 BUCKETS: Final = 1024
 """Number of hash buckets for callers. Two callers in one bucket share a limit; the hash is keyed, so a caller cannot
 choose their bucket."""
-AMOUNTS: Final = ("bodies", "answers", "working")
+AMOUNTS: Final = ("bodies", "answers", "working", "readers")
 """The amounts that are counted by caller."""
 
 _SECRET: Final = 16  # bytes at the beginning of the memory
-_STATE, _SEEN, _CONNECTIONS, _OF_A_PROCESS = range(4)
+_STATE, _SEEN, _CONNECTIONS, _LEFT_ALONE, _OF_A_PROCESS = range(5)
 _COLUMNS: Final = _OF_A_PROCESS + len(AMOUNTS) * (1 + BUCKETS)
 _HEAD: Final = _SECRET // WORD + 1  # words: the secret, and a flag that all processes were ready once
 
@@ -60,9 +60,23 @@ class Board:
         self._words[self._at(self.row, _SEEN)] = milliseconds
         self._words[self._at(self.row, _CONNECTIONS)] = connections
 
+    def note_left_alone(self, stores: int) -> None:
+        """How many object stores this process does not ask at present, because they keep failing."""
+        self._words[self._at(self.row, _LEFT_ALONE)] = stores
+
+    @property
+    def left_alone(self) -> int:
+        """As the process that leaves most stores alone sees it: the same store may fail for all of them."""
+        return max(self._words[self._at(row, _LEFT_ALONE)] for row in range(self.processes))
+
     def seen(self, row: int) -> int:
         """The last heartbeat of the process of this row, in milliseconds of the monotonic clock."""
         return int(self._words[self._at(row, _SEEN)])
+
+    @property
+    def connections(self) -> int:
+        """Open connections of all processes."""
+        return sum(self._words[self._at(row, _CONNECTIONS)] for row in range(self.processes))
 
     def fewest_connections_elsewhere(self) -> int | None:
         """The smallest number of connections of another process that is ready; None if there is none."""

@@ -14,6 +14,7 @@ from lakewarden import __version__, config
 from lakewarden.cli_events import events
 from lakewarden.cli_ingest import ingest
 from lakewarden.cli_maintenance import maintenance
+from lakewarden.cli_pipeline import pipeline
 from lakewarden.cli_secrets import secrets
 from lakewarden.cli_setup import configured, load_django, require_current, require_keys
 from lakewarden.postgres import limits
@@ -33,6 +34,7 @@ main.add_command(events)
 main.add_command(secrets)
 main.add_command(ingest)
 main.add_command(maintenance)
+main.add_command(pipeline)
 
 
 @main.command()
@@ -43,17 +45,30 @@ def version() -> None:
 
 @main.command()
 @click.option("-v", "--verbose", is_flag=True, help="Show each migration as it runs.")
-def migrate(*, verbose: bool) -> None:
+@click.option("--check", is_flag=True, help="Change nothing; the exit code is 1 if something is to be migrated.")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.IntRange(0, 86400),
+    default=0,
+    metavar="SECONDS",
+    help="Wait at most so long for a database that cannot be reached yet; with --check, for one that is not migrated.",
+)
+def migrate(*, verbose: bool, check: bool, wait_s: int) -> None:
     """Bring the database, and OpenFGA's model if it is used, to this version.
 
     It is safe to run it repeatedly, and on several machines at the same time.
     """
     load_django()
     limits.choose(limits.UNLIMITED)
-    from lakewarden.schema_version import DatabaseNotReady, migrate_authorization
+    from lakewarden.schema_version import DatabaseNotReady, migrate_authorization, wait_for
     from lakewarden.schema_version import migrate as apply
 
     try:
+        wait_for(lambda sentence: click.echo(sentence, err=True), migrated=check, patience_s=wait_s)
+        if check:
+            click.echo("The database is up to date")
+            return
         done = apply(verbosity=1 if verbose else 0)
         click.echo(f"{len(done)} migrations applied" if done else "The database is up to date")
         for sentence in migrate_authorization():
@@ -208,62 +223,20 @@ def serve_one(*, listener: int, lifeline: int, shared: int, processes: int, row:
 @main.command()
 def work() -> None:
     """Run background work (purges and other tasks) until TERM. Any number of workers may run."""
-    load_django()
+    settings = load_django()
     limits.choose(limits.of_work())
     require_current(waits=True)
     from lakewarden.tasks.worker import run
 
+    if settings.metrics.worker_port is not None:
+        from lakewarden.serving.listener import PortUnusable
+        from lakewarden.serving.metrics import serve_database
+
+        try:
+            serve_database(settings.metrics.host, settings.metrics.worker_port)
+        except PortUnusable as error:
+            raise click.ClickException(str(error)) from None
     sys.exit(run())
-
-
-@main.command()
-@click.option("--master", metavar="URL", help="Spark's master [default: LAKEWARDEN__PIPELINE__MASTER, or local[*]].")
-@click.option(
-    "--warehouse",
-    "warehouses",
-    multiple=True,
-    metavar="NAME",
-    help="Write the log of this warehouse, as <name> or <project>/<name>; may be repeated [default: all with one].",
-)
-@click.option("--once", is_flag=True, help="Write what is in the log now, and end.")
-def pipeline(*, master: str | None, warehouses: tuple[str, ...], once: bool) -> None:
-    """Write change data from the log into Iceberg tables, exactly once, until TERM or Ctrl-C. Needs the extra `spark`.
-
-    It is a Spark driver, and an engine like any other: it logs in to the catalog with an OAuth2 client, gets access to
-    storage from the catalog, and reads the log in the database. Set LAKEWARDEN__PIPELINE__CATALOG_URI,
-    OAUTH2_SERVER_URI, CLIENT_ID and CLIENT_SECRET, and LAKEWARDEN__DATABASE__URL. `lakewarden dev --pipeline` does all
-    of that to try it.
-
-    Each table's changes go to a change log, to a mirror of the rows as they are now, or to both: see the property
-    `lakewarden.cdc.mode` of tables and namespaces. What does not fit a column goes to <table>__rejected.
-
-    It flushes at 10,000 events, 32 MiB or 60 seconds, or when somebody asks for it (POST /lakehouse/flush). Two
-    pipelines may run: a warehouse belongs to one at a time, and the other one takes over.
-
-    On one machine it needs nothing else; on a cluster, pass --master spark://host:7077, and install Lakewarden with
-    the extra `spark` on its workers.
-
-    Exit codes: 0 after TERM or the end of --once, 1 if something must be corrected first.
-    """
-    settings = configured()
-    import logging
-    from importlib import import_module
-
-    from lakewarden.errors import LakewardenError
-
-    logging.basicConfig(level=settings.log.level, format="%(asctime)s %(levelname)s %(message)s")
-    try:
-        options = import_module("pipeline.jobs.options").Options
-        run = import_module("pipeline.jobs.run").run
-    except ModuleNotFoundError as error:
-        raise click.ClickException(
-            f"{error.name} is not installed: install Lakewarden with its extra (pip install 'lakewarden[spark]')"
-        ) from None
-    try:
-        chosen = options.parse(settings, master=master, warehouses=warehouses, once=once)
-    except LakewardenError as error:
-        raise click.ClickException(error.message) from None
-    sys.exit(run(chosen))
 
 
 @main.command("orphan-files")

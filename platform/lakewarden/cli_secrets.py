@@ -2,11 +2,16 @@
 
 import sys
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 
 from lakewarden.cli_setup import load_django, require_current
+from lakewarden.config import SecretsConfig
 from lakewarden.postgres import limits
+
+_STATEMENT_S: Final = 60.0
+"""All statements of these commands are about few rows: a database that does not answer must not keep them waiting."""
 
 
 @click.group()
@@ -43,23 +48,24 @@ def rotate() -> None:
     Servers may keep running. It may be stopped and repeated at any time: what is done is not done again. The exit code
     is 1 if a secret could not be decrypted; the old key must stay then.
     """
-    load_django()
-    limits.choose(limits.of_work())
-    require_current()
+    _prepare()
     from lakewarden import backends
+    from lakewarden.database import interruptible
+    from lakewarden.errors import Unavailable
     from lakewarden.secrets import rotation
     from lakewarden.secrets.interface import SecretError
 
     try:
-        ring = backends.key_ring()
-        wanted, done, unreadable = rotation.left(ring), 0, 0
-        for batch in rotation.rotate(ring):
-            done, unreadable = done + batch.rotated, unreadable + len(batch.unreadable)
-            for sentence in batch.unreadable:
-                click.echo(sentence, err=True)
-            click.echo(f"{done} of {wanted} secrets are encrypted with the key {ring.writing!r}", err=True)
-        remaining = rotation.left(ring)
-    except SecretError as error:
+        with interruptible():
+            ring = backends.key_ring()
+            wanted, done, unreadable = rotation.left(ring), 0, 0
+            for batch in rotation.rotate(ring):
+                done, unreadable = done + batch.rotated, unreadable + len(batch.unreadable)
+                for sentence in batch.unreadable:
+                    click.echo(sentence, err=True)
+                click.echo(f"{done} of {wanted} secrets are encrypted with the key {ring.writing!r}", err=True)
+            remaining = rotation.left(ring)
+    except (SecretError, Unavailable) as error:
         raise click.ClickException(str(error)) from None
     if remaining:
         raise click.ClickException(
@@ -82,9 +88,8 @@ def move(*, to: str) -> None:
 
     Servers may keep running. It may be stopped and repeated at any time.
     """
-    settings = load_django().secrets
-    limits.choose(limits.of_work())
-    require_current()
+    settings = _prepare()
+    from lakewarden.database import interruptible
     from lakewarden.errors import LakewardenError
     from lakewarden.secrets.interface import SecretError
     from tenants.services import secret_moves
@@ -98,17 +103,18 @@ def move(*, to: str) -> None:
         )
     moved = unread = 0
     try:
-        wanted = secret_moves.left(to_vault=settings.in_vault)
-        for each in secret_moves.move(to_vault=settings.in_vault):
-            if each is None:
-                moved += 1
-                if moved % 100 == 0:
-                    click.echo(f"{moved} of {wanted} credentials are moved", err=True)
-            else:
-                unread += 1
-                click.echo(each, err=True)
+        with interruptible():
+            wanted = secret_moves.left(to_vault=settings.in_vault)
+            for each in secret_moves.move(to_vault=settings.in_vault):
+                if each is None:
+                    moved += 1
+                    if moved % 100 == 0:
+                        click.echo(f"{moved} of {wanted} credentials are moved", err=True)
+                else:
+                    unread += 1
+                    click.echo(each, err=True)
     except (SecretError, LakewardenError) as error:
-        raise click.ClickException(f"{error}; {moved} of {wanted} credentials were moved, run it again") from None
+        raise click.ClickException(f"{error}; {moved} credentials were moved: run it again") from None
     click.echo(f"{moved} credentials moved to {to}, {unread} could not be read")
     sys.exit(1 if unread else 0)
 
@@ -119,18 +125,19 @@ def check() -> None:
 
     The exit code is 1 if something could not be done.
     """
-    settings = load_django().secrets
-    limits.choose(limits.of_work())
-    require_current()
+    settings = _prepare()
+    from lakewarden.database import interruptible
+    from lakewarden.errors import Unavailable
     from lakewarden.secrets.interface import SecretError
     from tenants.services import secret_moves
 
     try:
-        secret_moves.try_out()
-        click.echo(f"Secrets can be kept in {settings.backend}")
-        found = list(secret_moves.unread())
-        waiting = secret_moves.left(to_vault=settings.in_vault) if settings.vault.url else 0
-    except SecretError as error:
+        with interruptible():
+            secret_moves.try_out()
+            click.echo(f"Secrets can be kept in {settings.backend}")
+            found = list(secret_moves.unread())
+            waiting = secret_moves.left(to_vault=settings.in_vault) if settings.vault.url else 0
+    except (SecretError, Unavailable) as error:
         raise click.ClickException(str(error)) from None
     problems = [each for each in found if each is not None]
     for each in problems:
@@ -139,3 +146,10 @@ def check() -> None:
     if waiting:
         click.echo(f"{waiting} of them are in the other place: run `lakewarden secrets move --to {settings.backend}`")
     sys.exit(1 if problems else 0)
+
+
+def _prepare() -> SecretsConfig:
+    settings = load_django().secrets
+    limits.choose(limits.of_work().at_most(_STATEMENT_S))
+    require_current()
+    return settings

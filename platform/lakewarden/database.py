@@ -1,6 +1,7 @@
 """Decides what a failure of the database means for a request: retry, 503, or an unknown outcome."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import Error, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
@@ -43,6 +44,17 @@ def read(question: Callable[[], T]) -> T:
     except Error as error:
         if is_outage(error):
             raise refusal(error) from error
+        raise
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Around work of many small steps that may be repeated. Raises Unavailable for an outage."""
+    try:
+        yield
+    except Error as error:
+        if is_outage(error):
+            raise Unavailable(f"{_reason(error.__cause__)}: what is done so far stays done") from error
         raise
 
 

@@ -59,6 +59,7 @@ class Shape(Generic[M]):
         self._model = model
         fields = model._meta.concrete_fields  # noqa: SLF001 Django's documented model API
         self._names = [field.attname for field in fields]
+        self._defaults = {field.attname: field.get_default() for field in fields if not callable(field.default)}
         self._narrow = self._names.index(narrow) if narrow else None
         columns = [f"{alias}.{field.column}" for field in fields]
         if self._narrow is not None:
@@ -72,9 +73,16 @@ class Shape(Generic[M]):
         names = self._names
         if (at := self._narrow) is not None and values[at] is None:
             names, values = [*names[:at], *names[at + 1 :]], [*values[:at], *values[at + 1 :]]
-        # as `from_db` does, which looks at each field and tells nobody: 5 µs instead of 20
+        return self._made(dict(zip(names, values, strict=True)), is_new=False)
+
+    def new(self, **values: object) -> M:
+        """One that is not in the database, by attribute; what is left out has its default, and `auto_now` none yet."""
+        return self._made(self._defaults | values, is_new=True)
+
+    def _made(self, values: dict[str, Any], *, is_new: bool) -> M:
+        # as `from_db` and the constructor do, which look at each field and tell nobody: 5 µs instead of 20
         made = self._model.__new__(self._model)
         state = models.base.ModelState()
-        state.adding, state.db = False, "default"
-        made.__dict__.update(zip(names, values, strict=True), _state=state)
+        state.adding, state.db = is_new, None if is_new else "default"
+        made.__dict__.update(values, _state=state)
         return made

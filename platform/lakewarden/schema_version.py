@@ -29,6 +29,10 @@ class DatabaseUnreachable(DatabaseNotReady):
     """The database did not answer or refused the connection."""
 
 
+class DatabaseNotMigrated(DatabaseNotReady):
+    """`lakewarden migrate` has not been run yet."""
+
+
 def pending() -> list[str]:
     """The migrations that are not applied yet, as `app.name`; raises DatabaseNotReady."""
     try:
@@ -51,7 +55,7 @@ def require_current() -> None:
     _refuse_wrong_pooler()
     missing = pending()
     if missing:
-        raise DatabaseNotReady(
+        raise DatabaseNotMigrated(
             f"The database is not migrated ({len(missing)} pending, first {missing[0]}): run `lakewarden migrate` first"
         )
     settings = config.current()
@@ -59,7 +63,7 @@ def require_current() -> None:
         from lakewarden.authz.openfga import store  # noqa: PLC0415 its SDK takes time to load
 
         if problem := store.problem(settings.openfga):
-            raise DatabaseNotReady(f"OpenFGA cannot be used: {problem}")
+            raise DatabaseNotMigrated(f"OpenFGA cannot be used: {problem}")
     else:
         change_log.stop_following()
 
@@ -91,6 +95,25 @@ def wait_until_current(tell: Callable[[str], None]) -> None:
             if waited_s - told_at >= _SAID_EVERY_S:
                 told_at = waited_s
                 tell(f"{error}. Waiting for it for at most {settings.start_wait_s:g} s (database.start_wait_s)")
+        time.sleep(_PAUSE_S)
+
+
+def wait_for(tell: Callable[[str], None], *, migrated: bool, patience_s: float) -> None:
+    """Wait at most `patience_s` for a database that can be reached, and with `migrated` for one at this version.
+
+    Raises DatabaseNotReady: the last reason why it was not.
+    """
+    began, told_at = time.monotonic(), -_SAID_EVERY_S
+    while True:
+        try:
+            return require_current() if migrated else _refuse_wrong_pooler()
+        except (DatabaseUnreachable, DatabaseNotMigrated) as error:
+            waited_s = time.monotonic() - began
+            if waited_s >= patience_s:
+                raise
+            if waited_s - told_at >= _SAID_EVERY_S:
+                told_at = waited_s
+                tell(f"{error}. Waiting for at most {patience_s:g} s (--wait)")
         time.sleep(_PAUSE_S)
 
 

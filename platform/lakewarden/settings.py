@@ -93,6 +93,8 @@ PROCRASTINATE_IMPORT_PATHS = [
 ]
 if _config.authorization.by_openfga:
     PROCRASTINATE_IMPORT_PATHS.append("lakewarden.tasks.authorization_changes")
+# the modules that say what workers must do and have done, for Prometheus (lakewarden.serving.metrics)
+METRICS_MODULES = ["lakewarden.events.metrics", "lakewarden.tasks.metrics", "ingest.services.backlog_metrics"]
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
@@ -116,8 +118,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+        "json": {"()": "lakewarden.json_log.JsonFormatter"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": _config.log.format}},
     "root": {"handlers": ["console"], "level": _config.log.level},
     "loggers": {
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
@@ -128,5 +133,7 @@ LOGGING = {
         # below these levels AWS's library logs signatures, and the answers of token services with their keys
         "botocore": {"level": "WARNING"},
         "botocore.credentials": {"level": "CRITICAL"},
+        # below this level it logs addresses with the signatures that they carry
+        "urllib3": {"level": "WARNING"},
     },
 }

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import ipaddress
 import socket
+import ssl
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, SSLError
 
 
 class PostFailed(Exception):
@@ -69,6 +70,8 @@ class SignedPosts:
         address = self._address()
         try:
             return self._request(address, body, headers)
+        except SSLError as error:
+            raise PostFailed(f"The TLS connection to the {self._to.what} failed: {_reason(error)}") from error
         except HTTPError as error:
             raise PostFailed(f"The {self._to.what} did not answer: {type(error).__name__}") from error
 
@@ -107,6 +110,14 @@ class SignedPosts:
                     f"{self._to.setting} to true"
                 )
         return addresses[0]
+
+
+def _reason(error: SSLError) -> str:
+    """Such as `certificate verify failed: certificate has expired`."""
+    cause = error.args[0] if error.args else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the certificate is not accepted: {cause.verify_message}"
+    return str(cause)[:200]
 
 
 def signature(secret: str, identifier: str, body: bytes, at: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from lakewarden import backends
+from lakewarden.database import begin_request
 from lakewarden.db_transaction import changing
 from lakewarden.errors import CommitStateUnknown
 from lakewarden.secrets.interface import SecretError, SecretMissing, SecretStore, SecretUnreadable
@@ -37,6 +38,7 @@ def move(*, to_vault: bool) -> Iterator[Unread | None]:
     """
     after, before = backends.secret_stores(in_vault=to_vault)
     for warehouse, reference in _in(before):
+        begin_request()  # the commit of the one before says nothing about this one
         try:
             _move_one(warehouse, reference, before=before, after=after)
         except SecretMissing:

@@ -165,6 +165,7 @@ def test_a_client_that_goes_away_changes_what_it_sent_completely_or_nothing(
             "path": orders.table("orders"),
             "query_string": b"",
             "headers": [
+                (b"host", b"lake.test"),
                 (b"authorization", b"Bearer engine"),
                 (b"content-length", str(len(body)).encode()),
             ],

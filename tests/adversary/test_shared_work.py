@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,49 +13,16 @@ import pytest
 
 from catalog.models import Namespace
 from catalog.services import namespaces
-from catalog.services.commit_writer import file_threads, swaps, writer
+from catalog.services.commit_writer import file_threads, swaps
 from catalog.services.creation_writer import additions
 from lakewarden import asgi
 from lakewarden.hot import connections
 from lakewarden.hot.statements import Statement
 from tenants.models import Warehouse
+from tests.adversary.gates import SOON_S, Gate, wait_until, waiting, waiting_creations
 from tests.integration.catalog.lake import SCHEMA, Lake, set_properties
 from tests.servers import asgi_client
 from tests.servers.asgi_client import Answer, AsgiClient
-
-SOON_S = 30
-
-
-class Gate:
-    """Swaps stop after they begin, until the test lets each of them continue."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.begun = 0
-        self._allowed = asyncio.Semaphore(0)
-        self._carry_out = swaps.SWAPS._carry_out
-        monkeypatch.setattr(swaps.SWAPS, "_carry_out", self._pass)
-
-    async def _pass(self, chains: Any) -> Any:
-        self.begun += 1
-        await self._allowed.acquire()
-        return await self._carry_out(chains)
-
-    def let_through(self, count: int) -> None:
-        for _ in range(count):
-            asgi_client._loop().call_soon_threadsafe(self._allowed.release)
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SOON_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def waiting() -> int:
-    """The number of commits that wait for the one in progress on their table."""
-    lanes = list(writer.WRITER._lanes.values())
-    return sum(len(items) for lane in lanes for items in lane._waiting._waiting.values())
 
 
 @pytest.fixture
@@ -224,7 +190,3 @@ def test_a_key_twice_in_a_batch_does_not_take_it_apart(
         assert {each.result(SOON_S).status for each in [*first, *others]} == {200}
         assert Counter(each.result(SOON_S).status for each in stormed) == {200: 1, 400: 9}
     assert len(sent) <= 8, len(sent)
-
-
-def waiting_creations() -> int:
-    return sum(len(items) for items in additions.TABULARS._waiting._waiting.values())

@@ -147,6 +147,21 @@ def test_a_mirror_shows_rows_as_they_are_now(stage: Stage) -> None:
     assert stage.mirror("t") == {"a": {"v": None, "w": "new"}, "c": {"v": 3, "w": None}}
 
 
+def test_a_row_that_was_deleted_does_not_come_back_by_a_change_that_was_late(stage: Stage) -> None:
+    """The same changes in any order, in any flushes, give the same mirror: the one with the highest sequence counts."""
+    stage.policy("mirror")
+    deletes = [change("t", row, 10, {"v": 0}, operation="DELETE") for row in ("a", "b")]
+    stage.log.append([change("t", "a", 1, {"v": 1}), change("t", "c", 2, {"v": 2}), *deletes])
+    stage.flush()
+    stage.log.append([change("t", "a", 9, {"v": 9}), change("t", "b", 11, {"v": 11}), change("t", "c", 12, {"v": 12})])
+    stage.flush()
+    assert stage.mirror("t") == {"b": {"v": 11}, "c": {"v": 12}}
+    stage.log.append([change("t", "b", 5, {"v": 5}, operation="UPDATE"), change("t", "a", 13, {"v": 13})])
+    stage.flush()
+    assert stage.mirror("t") == {"a": {"v": 13}, "b": {"v": 11}, "c": {"v": 12}}
+    assert sorted(row["_cdc_row_id"] for row in stage.rows("t__deleted")) == ["a", "b"]
+
+
 def test_both_makes_two_tables_of_a_table_and_many_tables_are_written_in_one_go(stage: Stage) -> None:
     stage.policy("both")
     names = [f"t{number}" for number in range(5)]

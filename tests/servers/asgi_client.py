@@ -103,9 +103,12 @@ async def _call(method: str, path: str, headers: Mapping[str, str], content: byt
         "client": ("127.0.0.1", 50000),
     }
     messages: list[Any] = []
+    arriving: list[dict[str, Any]] = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": content, "more_body": False}
+        if not arriving:
+            await asyncio.Event().wait()  # the client stays
+        return arriving.pop()
 
     async def send(message: Any) -> None:
         messages.append(message)

@@ -11,7 +11,7 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -256,10 +256,16 @@ def _etcd(directory: Path, *, url: str, peer_url: str) -> ManagedProcess:
 
 
 def _write_credentials(cluster: KubernetesCluster) -> None:
-    """An authority with the API server's certificate, the key of service account tokens, and two static tokens."""
+    # token, user, uid, groups
+    tokens = f"{cluster.admin_token},admin,1,system:masters\n{cluster.person_token},person,2\n"
+    write_credentials(cluster.directory, tokens=tokens)
+
+
+def write_credentials(directory: Path, *, tokens: str, addresses: Sequence[str] = (HOST,)) -> None:
+    """An authority with the API server's certificate for `addresses`, the key of service account tokens, and `tokens`."""
     authority = _certificate("lakewarden test authority", key := ec.generate_private_key(ec.SECP256R1()))
     serving_key = ec.generate_private_key(ec.SECP256R1())
-    serving = _certificate("kube-apiserver", serving_key, issued_by=(authority, key))
+    serving = _certificate("kube-apiserver", serving_key, issued_by=(authority, key), addresses=addresses)
     accounts_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = accounts_key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -270,11 +276,10 @@ def _write_credentials(cluster: KubernetesCluster) -> None:
         "api.key": _pem(serving_key),
         "accounts.key": _pem(accounts_key),
         "accounts.pub": public,
-        # token, user, uid, groups
-        "tokens.csv": f"{cluster.admin_token},admin,1,system:masters\n{cluster.person_token},person,2\n".encode(),
+        "tokens.csv": tokens.encode(),
     }
     for name, content in files.items():
-        path = cluster.directory / name
+        path = directory / name
         path.touch(mode=0o600)
         path.write_bytes(content)
 
@@ -284,8 +289,9 @@ def _certificate(
     key: ec.EllipticCurvePrivateKey,
     *,
     issued_by: tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None = None,
+    addresses: Sequence[str] = (HOST,),
 ) -> x509.Certificate:
-    """An authority's, or the certificate of a server on `HOST` that it issued; good for a day."""
+    """An authority's, or the certificate of a server at `addresses` that it issued; good for a day."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     issuer, issuer_key = (issued_by[0].subject, issued_by[1]) if issued_by else (subject, key)
@@ -303,10 +309,17 @@ def _certificate(
         .add_extension(_key_usage(is_authority=issued_by is None), critical=True)
     )
     if issued_by is not None:
-        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))])
+        names = x509.SubjectAlternativeName([_address(each) for each in addresses])
         builder = builder.add_extension(names, critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _address(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
 
 
 def _key_usage(*, is_authority: bool) -> x509.KeyUsage:

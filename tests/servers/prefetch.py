@@ -4,8 +4,10 @@ from standalone import go_programs
 from standalone.s3 import programs
 from tests.conformance.kit import runner
 from tests.servers import (
+    axe,
     azurite,
     fake_gcs,
+    helm,
     kafka,
     keycloak,
     kubernetes,
@@ -26,5 +28,7 @@ if __name__ == "__main__":
     go_programs.provide(programs.VERSITYGW.go)
     go_programs.provide(nats.NATS)
     kubernetes.build()
+    axe.provide()
+    go_programs.provide(helm.HELM)
     azurite.provide()
     go_programs.provide(fake_gcs.FAKE_GCS)

@@ -29,3 +29,12 @@ class StubAuthenticator:
 
     def find_known(self, authorization: str | None) -> VerifiedToken | None:
         return self.authenticate(authorization)
+
+    def mark_of(self, authorization: str) -> bytes:
+        return authorization.encode()
+
+    def find_marked(self, mark: bytes) -> VerifiedToken | None:
+        try:
+            return self.authenticate(mark.decode())
+        except (NotAuthorized, Unavailable):
+            return None

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OWN = {path.name for path in (*ROOT.iterdir(), *(ROOT / "platform").iterdir()) if any(path.glob("*.py"))} | {"tests"}
-SERVER = ("platform", "catalog", "ingest", "management", "permissions", "tenants", "console", "manage.py")
+SERVER = ("platform", "catalog", "ingest", "management", "permissions", "tenants", "manage.py")
 
 
 def declared(*extras: str, dev: bool = False) -> set[str]:
@@ -63,11 +63,12 @@ def undeclared(found: dict[str, str], known: set[str]) -> list[str]:
     ("places", "known"),
     [
         (SERVER, declared()),
+        (("console",), declared("preview")),
         (("pipeline",), declared("spark")),
         (("standalone", "demo"), declared("spark", "embedded")),
         (("tests", "benchmarks", "scripts"), declared("spark", "embedded", dev=True)),
     ],
-    ids=["server", "pipeline", "standalone", "development"],
+    ids=["server", "console", "pipeline", "standalone", "development"],
 )
 def test_every_import_is_declared(places: tuple[str, ...], known: set[str]) -> None:
     found = imported(*places)

@@ -15,9 +15,9 @@ from catalog.api.idempotent_replay import CatalogMutation, granted_again
 from catalog.api.tables import drop_options, table_ref
 from catalog.api.wire_types import Credentials, Rename
 from catalog.identifiers import NamespaceIdentifier, TabularIdentifier
-from catalog.models import Namespace, Tabular
+from catalog.models import Tabular
 from catalog.services import generic_tables, tabulars
-from catalog.services.client_access import Asked, client_access, level_of, properties
+from catalog.services.client_access import Asked, access_to_new, client_access, level_held, properties
 from catalog.services.deletion import drop_tabular
 from catalog.services.generic_tables import CreateGenericTable, Loaded
 from lakewarden.authz.actions import GenericTableAction, NamespaceAction
@@ -28,7 +28,7 @@ from lakewarden.http.request import ApiRequest
 from lakewarden.http.responses import json_response, no_content
 from lakewarden.idempotency.outcomes import Outcome
 from lakewarden.paging import Page, next_token
-from lakewarden.storage.client_access import ClientAccess, Delegation
+from lakewarden.storage.client_access import ClientAccess
 
 
 class GenericTablesEndpoint(CatalogMutation):
@@ -48,7 +48,10 @@ class GenericTablesEndpoint(CatalogMutation):
         body = request.decode(CreateGenericTable, may_be_large=True)
         ref = NamespaceIdentifier.parse(prefix, namespace)
         granted = access.namespace(request.context, ref, NamespaceAction.CREATE_GENERIC_TABLE)
-        return _loaded(request, granted, generic_tables.create(granted, body))
+        planned = generic_tables.plan(granted, body)
+        # before anything is stored: a creation that is answered with an error has created nothing
+        found = access_to_new(granted.target.warehouse, planned.tabular.location, _asked(request, planned.tabular))
+        return _rendered(generic_tables.create(planned), found)
 
     def repeat(self, request: ApiRequest, earlier: Outcome) -> HttpResponse:
         granted = granted_again(request, earlier)
@@ -75,7 +78,8 @@ class GenericTableCredentialsEndpoint(Endpoint):
     def get(self, request: ApiRequest, *, prefix: str, namespace: str, table: str) -> HttpResponse:
         ref = TabularIdentifier.parse(prefix, namespace, table)
         granted = _granted(request.context, ref, GenericTableAction.READ_DATA)
-        found = _access(request, granted, granted.target, delegation.CREDENTIALS)
+        asked = Asked(delegation.CREDENTIALS, delegation.generic_routes(request.base_uri, granted.target))
+        found = _access(granted, asked)
         return json_response(Credentials(storage_credentials(granted.target.location, found)))
 
 
@@ -93,19 +97,20 @@ def _granted(context: RequestContext, ref: TabularIdentifier, action: GenericTab
     return access.tabular(context, ref, tabular_types.GENERIC_TABLE, action)
 
 
-def _loaded(request: ApiRequest, granted: Granted[Namespace] | Granted[Tabular], loaded: Loaded) -> HttpResponse:
-    """`granted` is the table, or the namespace in which its owner has just created it."""
-    wanted = delegation.wanted_in(request.headers.get(delegation.HEADER, ""))
-    found = _access(request, granted, loaded.tabular, wanted)
+def _loaded(request: ApiRequest, granted: Granted[Tabular], loaded: Loaded) -> HttpResponse:
+    return _rendered(loaded, _access(granted, _asked(request, loaded.tabular)))
+
+
+def _rendered(loaded: Loaded, found: ClientAccess) -> HttpResponse:
     credentials = storage_credentials(loaded.tabular.location, found)
     return json_response(LoadedGenericTable(GenericTableData.of(loaded), properties(found), credentials))
 
 
-def _access(
-    request: ApiRequest,
-    granted: Granted[Namespace] | Granted[Tabular],
-    tabular: Tabular,
-    wanted: frozenset[Delegation],
-) -> ClientAccess:
-    asked = Asked(wanted, delegation.generic_routes(request.base_uri, tabular))
-    return client_access(tabular.namespace.warehouse, tabular.location, level_of(granted), asked)
+def _asked(request: ApiRequest, tabular: Tabular) -> Asked:
+    wanted = delegation.wanted_in(request.headers.get(delegation.HEADER, ""))
+    return Asked(wanted, delegation.generic_routes(request.base_uri, tabular))
+
+
+def _access(granted: Granted[Tabular], asked: Asked) -> ClientAccess:
+    tabular = granted.target
+    return client_access(tabular.namespace.warehouse, tabular.location, level_held(granted.privileges), asked)

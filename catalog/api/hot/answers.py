@@ -22,11 +22,19 @@ def nothing(request: HotRequest) -> Answer:
 
 def compressed(request: HotRequest, body: bytes, *, identifier: Header | None = None) -> Answer:
     """JSON, as `responses.compress` packs it; `identifier`: the request's id where it has one already."""
-    headers = [JSON, identifier or request_id(request)]
-    if len(body) >= COMPRESS_FROM:
-        headers.append((b"vary", b"Accept-Encoding"))
-        body = _packed(request, body, headers)
-    return 200, [*headers, length(body)], body
+    body, headers = packed(body, codings.preferred(accepted(request)))
+    return 200, [JSON, identifier or request_id(request), *headers], body
+
+
+def packed(body: bytes, coding: str | None) -> tuple[bytes, list[Header]]:
+    """A body in the coding that the client prefers, if it is worth that, and the headers that say so."""
+    if len(body) < COMPRESS_FROM:
+        return body, [length(body)]
+    headers: list[Header] = [(b"vary", b"Accept-Encoding")]
+    if coding is not None:
+        headers.append((b"content-encoding", coding.encode()))
+        body = codings.packed(body, coding)
+    return body, [*headers, length(body)]
 
 
 def stored(request: HotRequest, found: Stored, *, suffix: bytes, mark: str = "", identifier: Header) -> Answer:

@@ -1,5 +1,6 @@
 """What a hot read is, and what it is called with; the decision that it needs, and the traces that it leaves."""
 
+from asyncio import Future
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -14,7 +15,7 @@ from lakewarden.authz.authorize import deciding
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.model import is_allowed
 from lakewarden.context import Allowed, CallerKey
-from lakewarden.hot.coalescer import Coalescer, Key, NotAnswered
+from lakewarden.hot.coalescer import Coalescer, Key, NotAnswered, found
 from lakewarden.hot.routes import Answer, HotRequest
 from lakewarden.hot.sessions import Row
 from lakewarden.usage.call_counter import COUNTS
@@ -36,23 +37,13 @@ The key holds the route's variables as the database compares them.
 """
 
 
-class Hot(Protocol):
-    """What may be answered before Django is asked, at a route."""
-
-    @property
-    def methods(self) -> frozenset[str]: ...
-
-    def handler(self, label: str) -> Handler:
-        """For a route; `label` is its template, with the method."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class HotRead:
     """A hot read: its handler, and the action that the caller must be allowed to do.
 
     `answer` returns None if Django must answer the request. `noted` is the action that the audit records, where Django
-    asks for less first: a list of everything is more than a list of what may be seen.
+    asks for less first: a list of everything is more than a list of what may be seen. `look_up` finds the
+    row, where that is all that the database is asked for (see `looked_up`).
     """
 
     answer: Callable[["HotCall"], Awaitable[Answer | None]]
@@ -60,23 +51,19 @@ class HotRead:
     object_type: ObjectType
     noted: Action | None = None
     methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    look_up: Coalescer | None = None
     words: tuple[str, str] = field(init=False)
     """The names of action and type for the audit: looking an enumeration's value up costs more than all of it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", ((self.noted or self.action).value, self.object_type.value))
 
-    def handler(self, label: str) -> Handler:
-        def handle(request: HotRequest, caller: KnownCaller, key: Key) -> Awaitable[Answer | None]:
-            return self.answer(HotCall(request, caller.key, key, self, label))
-
-        return handle
-
 
 class HotCall(NamedTuple):
     """A request of a known caller that has met its route.
 
-    `key` holds the route's variables as the database compares them; `label` is the route's template.
+    `key` holds the route's variables as the database compares them; `label` is the route's template. `looking` is the
+    look-up of the row, if it has begun; `repeat` is what the request may come again as.
     """
 
     request: HotRequest
@@ -84,6 +71,8 @@ class HotCall(NamedTuple):
     key: tuple[Any, ...]
     read: HotRead
     label: str
+    looking: Future[Row | None] | None = None
+    repeat: "Repeatable | None" = None
 
 
 class Found(NamedTuple):
@@ -98,6 +87,26 @@ class Found(NamedTuple):
         return str(self.known_as or self.object_id)
 
 
+class Repeatable(Protocol):
+    """Where a handler keeps its answer to a request that may come again."""
+
+    def keep(self, seen: "Seen", answer: Answer) -> None:
+        """`answer` is that to what was seen. It depends on nothing else but the request, not even on the time."""
+
+
+class Seen(NamedTuple):
+    """What a handler has looked up: the row of a key, of an object in a warehouse.
+
+    `is_current` is asked in addition whether that is still all.
+    """
+
+    key: Key
+    row: Row
+    found: Found
+    warehouse_id: UUID
+    is_current: Callable[[], bool] | None = None
+
+
 def may(call: HotCall, found: Found) -> bool:
     """Whether it is known that the caller may; an unknown decision counts as denied."""
     held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch)
@@ -107,20 +116,38 @@ def may(call: HotCall, found: Found) -> bool:
 def counted(call: HotCall, found: Found, warehouse_id: UUID, answer: Answer) -> Answer:
     """Count the call, and its decision, as `http.call_recording` does those of Django."""
     COUNTS.add(call.label, answer[0], project_id=found.epoch.project_id, warehouse_id=warehouse_id)
-    if decision_buffer.are_recorded():
-        _note_allowed(call, found, answer)
+    if decision_buffer.are_recorded() and not DECISIONS.again(key := decision(call, found)):
+        note_allowed(call, found, key, dict(answer[1])[b"x-request-id"].decode())
     return answer
 
 
-def _note_allowed(call: HotCall, found: Found, answer: Answer) -> None:
+def decision(call: HotCall, found: Found) -> decision_buffer.Key:
+    """What makes the decision another one than others."""
     (actor, _, role), (action, object_type) = call.caller, call.read.words
-    key = (actor, role, action, object_type, found.public_id)
-    if not DECISIONS.again(key):
-        held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch) or frozenset()
-        privileges = deciding(call.read.noted or call.read.action, held)
-        allowed = Allowed(action, object_type, found.public_id, found.epoch.project_id, privileges)
-        user_agent = (call.request.header("user-agent") or "")[:MAX_USER_AGENT]
-        DECISIONS.add(key, Group(allowed, dict(answer[1])[b"x-request-id"].decode(), user_agent))
+    return actor, role, action, object_type, found.public_id
+
+
+def note_allowed(call: HotCall, found: Found, key: decision_buffer.Key, identifier: str) -> None:
+    """The decision `key`, for the first time; `identifier` is the request's."""
+    action, object_type = call.read.words
+    held = HELD_PRIVILEGES.find(call.caller, found.object_id, found.epoch) or frozenset()
+    privileges = deciding(call.read.noted or call.read.action, held)
+    allowed = Allowed(action, object_type, found.public_id, found.epoch.project_id, privileges)
+    user_agent = (call.request.header("user-agent") or "")[:MAX_USER_AGENT]
+    DECISIONS.add(key, Group(allowed, identifier, user_agent))
+
+
+async def looked_up(call: HotCall, key: Key) -> Row | None:
+    """The row of a key by the route's look-up, which may have begun already; raises as `asked`."""
+    assert call.read.look_up is not None  # noqa: S101 that of whoever calls this
+    return await asked(found(call.looking or call.read.look_up.ask(key)))
+
+
+def answered(call: HotCall, seen: Seen, answer: Answer) -> Answer:
+    """As `counted`; the answer is kept if the request may come again."""
+    if call.repeat is not None:
+        call.repeat.keep(seen, answer)
+    return counted(call, seen.found, seen.warehouse_id, answer)
 
 
 async def find(coalescer: Coalescer, key: Key) -> Row | None:

@@ -1,13 +1,13 @@
 """`GET /v1/config` for callers who have called before."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 from urllib.parse import parse_qs
 from uuid import UUID
 
 from catalog.api.config import config_body
-from catalog.api.hot.answers import JSON, length, request_id
-from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
+from catalog.api.hot.answers import JSON, Header, accepted, packed, request_id
+from catalog.api.hot.call import Found, HotCall, HotRead, Seen, answered, looked_up, may
 from catalog.services import hot_queries
 from lakewarden import config
 from lakewarden.authz.actions import ObjectType, WarehouseAction
@@ -15,6 +15,7 @@ from lakewarden.authz.decision_cache import Epoch
 from lakewarden.errors import LakewardenError
 from lakewarden.hot.coalescer import Key
 from lakewarden.hot.routes import Answer
+from lakewarden.http import codings
 from lakewarden.http.request import base_uri_of
 from lakewarden.names import match_key
 from lakewarden.remembered import remembered
@@ -27,9 +28,9 @@ _LONGEST_KEPT: Final = 300  # characters of an address
 
 
 def reads_config(capabilities: list[str], signing: list[str]) -> HotRead:
-    def rendered(warehouse: UUID, base_uri: str, signs: bool) -> bytes:  # noqa: FBT001 a key of what is kept
+    def rendered(warehouse: UUID, base_uri: str, signs: bool, coding: str | None) -> tuple[bytes, list[Header]]:  # noqa: FBT001 a key of what is kept
         offered = [*capabilities, *signing] if signs else capabilities
-        return config_body(warehouse, base_uri=base_uri, capabilities=offered)
+        return packed(config_body(warehouse, base_uri=base_uri, capabilities=offered), coding)
 
     kept = lru_cache(_KEPT)(rendered)
 
@@ -38,7 +39,7 @@ def reads_config(capabilities: list[str], signing: list[str]) -> HotRead:
         key = None if _PROJECT_HEADERS & request.headers.keys() else _warehouse(request.query)
         if key is None or not users.is_known(call.caller[0]):
             return None
-        row = await find(hot_queries.WAREHOUSES, key)
+        row = await looked_up(call, key)
         if row is None:
             return None
         identifier, project, number, signs = row
@@ -49,10 +50,18 @@ def reads_config(capabilities: list[str], signing: list[str]) -> HotRead:
             base_uri = base_uri_of(request.scheme, request.header)
         except LakewardenError:
             return None
-        body = (kept if len(base_uri) <= _LONGEST_KEPT else rendered)(identifier, base_uri, signs)
-        return counted(call, found, identifier, (200, [JSON, length(body), request_id(request)], body))
+        coding = codings.preferred(accepted(request))
+        body, headers = (kept if len(base_uri) <= _LONGEST_KEPT else rendered)(identifier, base_uri, signs, coding)
+        seen = Seen(key, row, found, identifier, partial(users.is_known, call.caller[0]))
+        return answered(call, seen, (200, [JSON, request_id(request), *headers], body))
 
-    return HotRead(answer, WarehouseAction.GET_CONFIG, ObjectType.WAREHOUSE, methods=frozenset({"GET"}))
+    return HotRead(
+        answer,
+        WarehouseAction.GET_CONFIG,
+        ObjectType.WAREHOUSE,
+        methods=frozenset({"GET"}),
+        look_up=hot_queries.WAREHOUSES,
+    )
 
 
 def _warehouse_key(query: bytes) -> Key | None:

@@ -1,5 +1,6 @@
 """`POST` of a new table, and of a new namespace."""
 
+from functools import partial
 from typing import Final
 
 from catalog import hot_access
@@ -8,13 +9,12 @@ from catalog.api.hot.answers import compressed
 from catalog.api.hot.call import asked
 from catalog.api.hot.write import HotWrite, WriteCall, answered, decoded
 from catalog.api.wire_types import CreateNamespace, namespace_body
-from catalog.models import Namespace
+from catalog.models import Namespace, Tabular
 from catalog.models.namespace import path_key
 from catalog.services import namespaces
-from catalog.services.client_access import NOTHING, Addition, Asked, addition
+from catalog.services.client_access import Addition, Asked, addition_to_new
 from catalog.services.creation_writer.new_namespaces import create_namespace
 from catalog.services.creation_writer.new_tables import create_table
-from catalog.services.pointer import Stored
 from catalog.services.tables import CreateTable
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted
@@ -22,7 +22,7 @@ from lakewarden.errors import LakewardenError
 from lakewarden.hot.routes import Answer
 from lakewarden.http.request import base_uri_of
 from lakewarden.http.request_threads import ask
-from lakewarden.storage.client_access import AccessLevel
+from lakewarden.names import match_key
 from tenants.models import Warehouse
 
 
@@ -30,30 +30,30 @@ async def _create_table(call: WriteCall) -> Answer | None:
     body = decoded(call, CreateTable, may_be_large=True)
     if body is None or body.stage_create:
         return None
-    granted = await asked(hot_access.namespace(call.context, *call.key, action=NamespaceAction.CREATE_TABLE))
-    if granted is None:
+    found = await asked(
+        hot_access.namespace_for(
+            call.context, *call.key, name=match_key(body.name), action=NamespaceAction.CREATE_TABLE
+        )
+    )
+    if found is None:
         return None
+    granted, is_taken = found
     base_uri = base_uri_of(call.request.scheme, call.request.header)
-    done = await create_table(granted, body, call.request.body)
+    access = partial(_addition, call, base_uri)
+    done = await create_table(granted, body, call.request.body, is_taken=is_taken, access=access)
     if done is None:
         return None
-    added = await _addition(call, done, base_uri=base_uri)
-    return await answered(call, done, suffix=added.suffix, mark=added.mark)
+    stored, added = done
+    return await answered(call, stored, suffix=added.suffix, mark=added.mark)
 
 
-async def _addition(call: WriteCall, done: Stored, *, base_uri: str) -> Addition:
-    """What the creator, who owns the table now, receives to reach its files. Raises Unavailable."""
-    tabular = done.tabular
+async def _addition(call: WriteCall, base_uri: str, tabular: Tabular) -> Addition:
+    """What the creator, who will own the table, receives to reach its files. Raises Unavailable."""
     namespace = tabular.namespace
-    if not namespace.warehouse.profile.CLIENTS_NEED_CONFIG:
-        return NOTHING
     routes = delegation.routes(base_uri, namespace, tabular.name, tabular.uuid)
     wanted = Asked(delegation.wanted_in(call.request.header(delegation.HEADER) or ""), routes)
     # the storage may have to be asked for credentials
-    return await ask(
-        call.context.caller.id,
-        lambda: addition(namespace.warehouse, tabular.location, AccessLevel.WRITE, wanted),
-    )
+    return await ask(call.context.caller.id, partial(addition_to_new, namespace.warehouse, tabular.location, wanted))
 
 
 async def _create_namespace(call: WriteCall) -> Answer | None:

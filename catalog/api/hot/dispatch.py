@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
 from uuid import UUID
 
-from catalog.api.hot.call import Handler, Hot, KnownCaller
+from catalog.api.hot import repeats
+from catalog.api.hot.call import Handler, HotRead, KnownCaller
+from catalog.api.hot.write import HotWrite
 from catalog.identifiers import SEPARATOR
 from catalog.models.namespace import path_key
 from lakewarden import backends
@@ -28,6 +30,9 @@ _PARTS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
 """How a variable looks in a path, and what it is in a key; any other is a name."""
 
 
+Hot = HotRead | HotWrite
+
+
 class _Match(NamedTuple):
     handlers: Mapping[str, Handler]
     key: Key
@@ -38,7 +43,7 @@ def dispatch(hot: Mapping[str, Sequence[Hot]]) -> HotRoute:
     routes = [
         (
             _pattern(template),
-            {method: each.handler(f"{method} {template}") for each in served for method in each.methods},
+            {method: _handler(each, f"{method} {template}") for each in served for method in each.methods},
         )
         for template, served in hot.items()
     ]
@@ -63,6 +68,10 @@ def dispatch(hot: Mapping[str, Sequence[Hot]]) -> HotRoute:
         return None if caller is None else await handle(request, caller, matched.key)
 
     return route
+
+
+def _handler(hot: Hot, label: str) -> Handler:
+    return repeats.handler(hot, label) if isinstance(hot, HotRead) else hot.handler(label)
 
 
 def _pattern(template: str) -> re.Pattern[bytes]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from catalog.api.hot.answers import compressed, nothing
-from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
+from catalog.api.hot.call import Found, HotCall, HotRead, Seen, answered, looked_up, may
 from catalog.api.wire_types import namespace_body
 from catalog.services import hot_queries
 from lakewarden.authz.actions import NamespaceAction, ObjectType
@@ -14,7 +14,7 @@ from lakewarden.hot.routes import Answer
 async def _load(call: HotCall) -> Answer | None:
     if call.request.query:
         return None
-    row = await find(hot_queries.NAMESPACES, call.key)
+    row = await looked_up(call, call.key)
     if row is None:
         return None
     identifier, path, properties, project, number = row
@@ -27,7 +27,7 @@ async def _load(call: HotCall) -> Answer | None:
         return None  # large ones are fetched, decoded and encoded by a thread
     else:
         answer = compressed(call.request, namespace_body(path, properties))
-    return counted(call, found, call.key[0], answer)
+    return answered(call, Seen(call.key, row, found, call.key[0]), answer)
 
 
-NAMESPACE: Final = HotRead(_load, NamespaceAction.GET_METADATA, ObjectType.NAMESPACE)
+NAMESPACE: Final = HotRead(_load, NamespaceAction.GET_METADATA, ObjectType.NAMESPACE, look_up=hot_queries.NAMESPACES)

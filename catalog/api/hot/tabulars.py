@@ -1,16 +1,17 @@
 """`GET` and `HEAD` of a table or view, all snapshots."""
 
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from catalog.api import etags
 from catalog.api.delegation import HEADER, wanted_in
 from catalog.api.hot.answers import JSON, VARY, length, nothing, request_id
-from catalog.api.hot.call import Found, HotCall, HotRead, counted, find, may
+from catalog.api.hot.call import Found, HotCall, HotRead, Seen, answered, counted, looked_up, may
 from catalog.documents import loaded, spliced
 from catalog.services import hot_queries
 from catalog.services.client_access import Addition, level_held
-from catalog.services.document_cache import DOCUMENT_CACHE
+from catalog.services.document_cache import DOCUMENT_CACHE, Kept
 from catalog.services.kept_additions import ADDITIONS, Loaded
 from lakewarden.authz.actions import ObjectType, TableAction, ViewAction
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
@@ -31,26 +32,34 @@ _BUILDS: Final[SharedBuilds[bytes]] = SharedBuilds()
 async def _load(call: HotCall) -> Answer | None:
     if call.request.query not in {b"", b"snapshots=all"}:
         return None
-    row = await find(hot_queries.TABULARS, call.key)
+    row = await looked_up(call, call.key)
     if row is None or row[1] != call.read.object_type:
         return None
     identifier, _, version, project, number, uuid = row
     found = Found(str(identifier), Epoch(project, number), uuid)
     if not may(call, found):
         return None
+    seen = Seen(call.key, row, found, call.key[0])
     if call.request.method == "HEAD":
-        answer: Answer | None = nothing(call.request)
-    else:
-        answer = await _document(call, found, identifier, version)
-    return None if answer is None else counted(call, found, call.key[0], answer)
-
-
-async def _document(call: HotCall, found: Found, identifier: UUID, version: int) -> Answer | None:
-    request = call.request
+        return answered(call, seen, nothing(call.request))
     kept = DOCUMENT_CACHE.find(identifier, version)
-    if kept is None:
+    answer = None if kept is None else await _document(call, found, identifier, kept)
+    if answer is None or kept is None:
         return None
-    _, document, is_missing, suffix = kept
+    if kept.suffix is None:  # credentials in it become old
+        return counted(call, found, call.key[0], answer)
+    return answered(call, seen._replace(is_current=partial(_is_current, identifier, kept)), answer)
+
+
+def _is_current(identifier: UUID, kept: Kept) -> bool:
+    """Whether the document is still that of its version, and its file was there a moment ago."""
+    is_known = DOCUMENT_CACHE.find(identifier, kept.version) is kept
+    return is_known and (kept.is_missing is None or FILES.is_trusted(kept.is_missing))
+
+
+async def _document(call: HotCall, found: Found, identifier: UUID, kept: Kept) -> Answer | None:
+    request = call.request
+    version, document, is_missing, suffix = kept
     mark = ""
     if suffix is None:
         added = _addition(call, found, identifier, version)
@@ -97,5 +106,5 @@ def _addition(call: HotCall, found: Found, identifier: UUID, version: int) -> Ad
     return ADDITIONS.find(Loaded(identifier, version, found.epoch, call.key, level, wanted, base_uri))
 
 
-TABLE: Final = HotRead(_load, TableAction.GET_METADATA, ObjectType.TABLE)
-VIEW: Final = HotRead(_load, ViewAction.GET_METADATA, ObjectType.VIEW)
+TABLE: Final = HotRead(_load, TableAction.GET_METADATA, ObjectType.TABLE, look_up=hot_queries.TABULARS)
+VIEW: Final = HotRead(_load, ViewAction.GET_METADATA, ObjectType.VIEW, look_up=hot_queries.TABULARS)

@@ -48,6 +48,22 @@ class _Inside:
         return self.namespaces + self.tabulars
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a recursive drop would remove. `protected` are paths of objects because of which it would be refused."""
+
+    namespaces: int
+    tabulars: int
+    protected: list[str]
+
+
+def preview(granted: Granted[Namespace]) -> Preview:
+    """Count what lies below, for somebody who may drop it; nothing is locked, so it may change until the drop."""
+    inside = _inside(granted.target)
+    rows = fetch(_PROTECTED, {"id": granted.target.id, "limit": MOST_NAMED})
+    return Preview(inside.namespaces, inside.tabulars, [".".join(path) for _, path, _ in rows])
+
+
 def drop(granted: Granted[Namespace], options: DropOptions) -> None:
     """Drop a namespace; with `recursive` everything below it too.
 

@@ -1,5 +1,7 @@
 """Deletes a warehouse: refused while anything is in it, or files of dropped tables are still being removed."""
 
+from collections.abc import Callable
+
 from django.db import IntegrityError
 from django.db.models import ProtectedError
 
@@ -16,11 +18,13 @@ from tenants.models import Warehouse
 from tenants.services import left_locations, warehouse_secrets, warehouse_states
 
 
-def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
+def delete(
+    granted: Granted[Warehouse], *, force: bool = False, ensure_empty: Callable[[Warehouse], None] | None = None
+) -> None:
     """Delete an empty warehouse (with `force` also a protected one); its files stay where they are.
 
-    Raises Protected, WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it has been deleted
-    meanwhile.
+    `ensure_empty` is asked in the transaction, without `force`, about what other apps have in it. Raises Protected,
+    WarehouseNotEmpty, WarehouseHasUnfinishedTasks, NoSuchWarehouse when it has been deleted meanwhile.
     """
     not_empty = WarehouseNotEmpty(f"The warehouse {granted.target.name!r} is not empty: drop its namespaces first")
     has_files = locations.may_hold_files(granted.target)
@@ -29,6 +33,8 @@ def delete(granted: Granted[Warehouse], *, force: bool = False) -> None:
             warehouse = warehouse_states.locked(granted)
             if not force:
                 warehouse_states.ensure_unprotected(warehouse)
+                if ensure_empty is not None:
+                    ensure_empty(warehouse)
             if Namespace.objects.filter(warehouse=warehouse).exists():
                 raise not_empty
             _ensure_nothing_dropped(warehouse)

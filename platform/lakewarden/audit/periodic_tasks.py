@@ -1,6 +1,5 @@
 """The hourly task of `lakewarden work` that maintains the audit's partitions; `apps` registers it."""
 
-import logging
 from datetime import UTC, datetime
 
 from django.db import close_old_connections
@@ -8,8 +7,6 @@ from procrastinate.contrib.django import app
 
 from lakewarden import config
 from lakewarden.audit.partitions import PARTITIONS
-
-logger = logging.getLogger(__name__)
 
 
 @app.periodic(cron="7 * * * *")
@@ -19,8 +16,4 @@ def keep_audit_partitions(timestamp: int) -> int:
     # each thread has its own connection, which may have been closed by the server since the last run
     close_old_connections()
     now = datetime.fromtimestamp(timestamp, UTC)
-    made = PARTITIONS.provide(now)
-    gone = PARTITIONS.retire(now, retention_days=config.current().audit.retention_days)
-    if made or gone:
-        logger.info("the audit has partitions for %d more days; %d old days were removed", len(made), len(gone))
-    return len(gone)
+    return PARTITIONS.maintain(now, retention_days=config.current().audit.retention_days)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from lakewarden.authn.bearer import UnverifiedToken, is_opaque, peek, token_of
+from lakewarden.authn.bearer import UnverifiedToken, digest_of, is_opaque, peek, token_of
 from lakewarden.authn.claim_checks import UNKNOWN_ISSUER, WRONG_AUDIENCE
 from lakewarden.authn.fair_share import FairShare
 from lakewarden.authn.interface import VerifiedToken
@@ -79,6 +79,14 @@ class AuthenticatorChain:
     def find_known(self, authorization: str | None) -> VerifiedToken | None:
         """See `Authenticator.find_known`."""
         return self._known.find(token_of(authorization), may_wait=False)
+
+    def mark_of(self, authorization: str) -> bytes:
+        """See `Authenticator.mark_of`."""
+        return digest_of(token_of(authorization))
+
+    def find_marked(self, mark: bytes) -> VerifiedToken | None:
+        """See `Authenticator.find_marked`."""
+        return self._known.find_fresh(mark)
 
     def _verified(self, token: str, source: str) -> tuple[Verifier, Verified]:
         if is_opaque(token) and self._opaque:

@@ -51,3 +51,11 @@ class Authenticator(Protocol):
 
         """
         ...
+
+    def mark_of(self, authorization: str) -> bytes:
+        """Return what `find_marked` finds a known token by, without being the token. Raises NotAuthorized."""
+        ...
+
+    def find_marked(self, mark: bytes) -> VerifiedToken | None:
+        """Return as `find_known`; None also for a token that is due to be verified again, or is not valid any more."""
+        ...

@@ -65,17 +65,8 @@ class KnownTokens:
             Unavailable: it must be verified again, which is not possible now (only with `may_wait`).
 
         """
-        digest = digest_of(token)
-        known = self._cache.find(digest)
+        known = self._valid(digest_of(token))
         if known is None:
-            return None
-        if known.verified.valid_until <= self._now():
-            self._cache.discard(digest)
-            if known.verified.is_dated:
-                raise NotAuthorized(EXPIRED)
-            return None
-        if known.verifier.stamp() != known.verified.stamp:
-            self._cache.discard(digest)
             return None
         recheck_after = known.verifier.recheck_after_s
         if recheck_after is None:
@@ -88,6 +79,33 @@ class KnownTokens:
         if now - known.asked_at >= recheck_after:
             self._recheck_aside(token, known)
         return known.verified.token
+
+    def find_fresh(self, digest: bytes) -> VerifiedToken | None:
+        """Return the content of the token with this digest; None also if it expired, or is due to be verified again."""
+        try:
+            known = self._valid(digest)
+        except NotAuthorized:
+            return None
+        if known is None:
+            return None
+        recheck_after = known.verifier.recheck_after_s
+        is_due = recheck_after is not None and self._monotonic() - known.confirmed_at >= recheck_after
+        return None if is_due else known.verified.token
+
+    def _valid(self, digest: bytes) -> _Known | None:
+        """Raises NotAuthorized if the token has expired."""
+        known = self._cache.find(digest)
+        if known is None:
+            return None
+        if known.verified.valid_until <= self._now():
+            self._cache.discard(digest)
+            if known.verified.is_dated:
+                raise NotAuthorized(EXPIRED)
+            return None
+        if known.verifier.stamp() != known.verified.stamp:
+            self._cache.discard(digest)
+            return None
+        return known
 
     def _confirmed(self, token: str, known: _Known) -> VerifiedToken:
         """Verify again; accept the token only if that succeeds."""

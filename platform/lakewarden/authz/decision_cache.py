@@ -34,6 +34,11 @@ class DecisionCache(Generic[T]):
         self._capacity = capacity
         self._known: OrderedDict[tuple[CallerKey, str, Epoch], T] = OrderedDict()
         self._lock = Lock()
+        self.made = 0
+        """How many results were not known and have been found out."""
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def find(self, caller: CallerKey, object_id: str, epoch: Epoch) -> T | None:
         return self._known.get((caller, object_id, epoch))
@@ -41,6 +46,7 @@ class DecisionCache(Generic[T]):
     def keep(self, caller: CallerKey, object_id: str, epoch: Epoch, found: T) -> None:
         with self._lock:
             self._known[(caller, object_id, epoch)] = found
+            self.made += 1
             while len(self._known) > self._capacity:
                 self._known.popitem(last=False)
 

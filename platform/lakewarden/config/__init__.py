@@ -14,6 +14,7 @@ from lakewarden.config.events import EventsConfig, KafkaSinkConfig, NatsSinkConf
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
 from lakewarden.config.ingest import IngestConfig
 from lakewarden.config.maintenance import MaintenanceConfig
+from lakewarden.config.metrics import MetricsConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
 from lakewarden.config.root import RESERVED_PROVIDERS, Config
@@ -45,6 +46,7 @@ __all__ = [
     "LakehouseConfig",
     "LogConfig",
     "MaintenanceConfig",
+    "MetricsConfig",
     "NatsSinkConfig",
     "OidcConfig",
     "OpenFgaConfig",

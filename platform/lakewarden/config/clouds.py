@@ -25,6 +25,19 @@ class AwsConfig(Section):
         "https://minio.example.org:9000: whoever may create a warehouse lets the server send requests there. Empty: "
         "all that are not link-local addresses, where clouds offer machines their credentials.",
     )
+    signing_max_uri_characters: int = Field(
+        8192, ge=1024, le=65_536, description="Longest URI of a request to S3 that the server signs, in characters."
+    )
+    signing_max_headers: int = Field(
+        100, ge=10, le=1000, description="Most headers of a request to S3 that the server signs."
+    )
+    signing_max_header_bytes: int = Field(
+        16 * 1024,
+        ge=1024,
+        le=256 * 1024,
+        description="Largest headers of a request to S3 that the server signs: all names and values together, in "
+        "characters.",
+    )
 
 
 class AzureConfig(Section):

@@ -37,6 +37,20 @@ class ConsoleConfig(Section):
     sessions_of_a_user: int = Field(
         20, ge=1, le=1000, description="Most sessions of one user; a further one ends the oldest."
     )
+    preview_rows: int = Field(100, ge=1, le=1000, description="Most rows in the preview of a table.")
+    preview_columns: int = Field(50, ge=1, le=1000, description="Most columns in the preview of a table.")
+    preview_characters: int = Field(
+        200, ge=10, le=10_000, description="Most characters of a value in the preview of a table; longer ones are cut."
+    )
+    preview_s: int = Field(
+        20, ge=1, le=60, description="Seconds after which the process that reads the preview of a table is ended."
+    )
+    preview_memory_mib: int = Field(
+        2048, ge=512, le=65_536, description="Most MiB of address space of the process that reads a preview."
+    )
+    previews_at_once: int = Field(
+        2, ge=1, le=64, description="Most previews that one server process reads at the same time."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

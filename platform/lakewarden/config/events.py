@@ -157,6 +157,26 @@ class EventsConfig(Section):
         le=1000,
         description="Most objects for which one request for events finds out whether the caller sees them.",
     )
+    readers: int = Field(
+        200,
+        ge=1,
+        le=100_000,
+        description="Most streams of events and requests that wait for events, of all processes together. Each takes a "
+        "connection (`server.max_connections`).",
+    )
+    readers_of_one_caller: int = Field(
+        20, ge=1, le=100_000, description="Most streams and waiting requests of one caller; further ones get 429."
+    )
+    heartbeat_s: float = Field(
+        15,
+        ge=0.1,
+        le=600,
+        description="Seconds without events after which a stream says that it is alive, and the reader's rights are "
+        "checked again.",
+    )
+    longest_wait_s: int = Field(
+        60, ge=1, le=600, description="Most seconds that a request may wait for events (`wait`)."
+    )
     lease_s: float = Field(
         30, ge=1, le=600, description="Seconds after which another worker takes over a sink whose worker is silent."
     )

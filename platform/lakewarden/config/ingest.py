@@ -26,6 +26,22 @@ class IngestConfig(Section):
     high_water_percent: int = Field(
         80, ge=1, le=100, description="Share of `buffer_bytes` from which batches are answered `buffered`."
     )
+    fallback_folder: str | None = Field(
+        None,
+        description="Folder for the batches that are received while the database does not answer; it must be on a disk "
+        "that outlives the server, and be the server's own. Unset: they are refused.",
+    )
+    fallback_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Most bytes in the fallback files of a process; further batches are refused (`buffer_full`).",
+    )
+    replay_patience_s: float = Field(
+        10,
+        ge=0.1,
+        le=600,
+        description="Seconds that a batch waits while earlier ones of its source are replayed from the fallback file.",
+    )
     in_flight_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024 * 1024,

@@ -1,32 +1,16 @@
 """Settings of `lakewarden pipeline`: where it logs in, when it flushes, how it runs Spark."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
-from lakewarden.config.sections import HttpUri, Names, Section
-
-
-def _object(value: object) -> object:
-    """Accept JSON, because environment variables have no objects, and Spark's settings have dots."""
-    return json.loads(value) if isinstance(value, str) else value
+from lakewarden.config.sections import EngineSection, Names, Properties
 
 
-class PipelineConfig(Section):
+class PipelineConfig(EngineSection):
     """The pipeline is a client of the catalog: it needs an OAuth2 client that may create and write tables."""
 
-    catalog_uri: HttpUri | None = Field(
-        None,
-        description="Address of the catalog for the pipeline, without `/v1`, e.g. https://lake.example.org/catalog.",
-    )
-    oauth2_server_uri: HttpUri | None = Field(
-        None, description="Token endpoint at which the pipeline logs in with client credentials."
-    )
-    client_id: str | None = Field(None, description="Its OAuth2 client.")
-    client_secret: SecretStr | None = Field(None, description="The secret of its OAuth2 client.")
-    scope: str = Field("catalog", description="Scope that it asks for.")
     token_exchange: bool = Field(
         default=False,
         description="Whether it renews tokens by RFC 8693 instead of client credentials; Keycloak refuses that.",
@@ -42,7 +26,7 @@ class PipelineConfig(Section):
     master: str = Field(
         "local[*]", description="Spark's master: `local[*]` is this machine; `spark://host:7077`, `k8s://…`, `yarn`."
     )
-    spark: Annotated[dict[str, str], BeforeValidator(_object)] = Field(
+    spark: Properties = Field(
         default_factory=dict,
         description='Settings of Spark, as JSON: `LAKEWARDEN__PIPELINE__SPARK=\'{"spark.executor.memory": "4g"}\'`.',
     )
@@ -86,6 +70,27 @@ class PipelineConfig(Section):
         60, ge=0, le=3600, description="Seconds that a pipeline takes at its end to flush what is waiting."
     )
     retry_max_s: float = Field(60, ge=1, le=3600, description="Longest pause before another attempt after a failure.")
+    maintenance: bool = Field(
+        default=True,
+        description="Whether the pipeline also maintains tables: those that it makes, and those for which a policy "
+        "says so (`lakewarden.maintenance.enabled`). Without it, run `lakewarden maintenance` yourself.",
+    )
+    maintenance_interval_s: float = Field(
+        60, ge=1, le=86_400, description="Seconds between two looks for tables whose maintenance is due."
+    )
+    maintenance_search_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        description="Hours between two looks at all tables of a warehouse, also at those that the pipeline does not "
+        "write; the first one is after `maintenance_interval_s`.",
+    )
+    maintenance_wait_s: float = Field(
+        300,
+        ge=1,
+        le=86_400,
+        description="Seconds that a flush waits for maintenance of the same table; after that it is tried again later.",
+    )
     checkpoint: str | None = Field(
         None,
         description="Directory or URI for Spark's checkpoints, which all executors can write. They are not needed: "

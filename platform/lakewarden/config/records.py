@@ -76,3 +76,6 @@ class LogConfig(Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe level that is logged."
     )
+    format: Literal["text", "json"] = Field(
+        "text", description="`text`: lines for people; `json`: one object a line, with the request's id as a member."
+    )

@@ -14,6 +14,7 @@ from lakewarden.config.events import EventsConfig
 from lakewarden.config.identity import KubernetesConfig, OidcConfig
 from lakewarden.config.ingest import IngestConfig
 from lakewarden.config.maintenance import MaintenanceConfig
+from lakewarden.config.metrics import MetricsConfig
 from lakewarden.config.pipeline import PipelineConfig
 from lakewarden.config.quotas import QuotasConfig
 from lakewarden.config.records import AuditConfig, IdempotencyConfig, LogConfig, UsageConfig
@@ -64,6 +65,7 @@ class Config(Section):
     console: ConsoleConfig = Field(default_factory=ConsoleConfig)
     audit: AuditConfig = Field(default_factory=AuditConfig)
     log: LogConfig = Field(default_factory=LogConfig)
+    metrics: MetricsConfig = Field(default_factory=MetricsConfig)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

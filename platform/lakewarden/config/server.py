@@ -106,6 +106,13 @@ class ServerConfig(Section):
         "copies; "
         "at least twice `max_body_bytes`.",
     )
+    repeated_requests_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=0,
+        description="Memory, in bytes, for reads that came more than once, with their answers: one that comes again is "
+        "not read again, and its answer is not built again while nothing has changed. Tokens are not kept. Processes "
+        "share it, and one caller's requests take at most `caller_share_percent` of it.",
+    )
     queue: int = Field(256, ge=1, le=10000, description="Requests that may wait for a thread.")
     queue_timeout_s: float = Field(20, ge=0.1, le=600, description="Seconds that a request may wait for a thread.")
     caller_share_percent: int = Field(

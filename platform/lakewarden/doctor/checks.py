@@ -28,6 +28,11 @@ def run(environment: Mapping[str, str]) -> list[Finding]:
         settings = config.read(environment)
     except ConfigError as error:
         return [_misconfigured(problem) for problem in str(error).splitlines()]
+    return of_settings(settings)
+
+
+def of_settings(settings: Config) -> list[Finding]:
+    """Check the installation that valid settings describe. Never raises."""
     found = [ok("configuration", "is complete and without contradictions")]
     for name, check in CHECKS:
         found.extend(_guarded(name, check, settings))

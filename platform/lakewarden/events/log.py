@@ -89,7 +89,7 @@ def last_position() -> int:
 
 def position_before(time: datetime) -> int:
     """The last position that was logged before a time."""
-    ((position,),) = fetch("select coalesce(max(position), 0) from event_log where at < %s", [time])
+    ((position,),) = fetch(_BEFORE, [time])
     return int(position)
 
 
@@ -99,11 +99,19 @@ _MOVE = f"""
     taken as (delete from outbox_event o using oldest where o.sequence = oldest.sequence returning o.*),
     logged as (
         insert into event_log (at, {_COLUMNS})
-        select now(), {_COLUMNS} from taken order by sequence
+        -- not `now()`, which may be before the lock: times increase with positions
+        select statement_timestamp(), {_COLUMNS} from taken order by sequence
         returning 1
     )
     select count(*) from logged
 """  # noqa: S608 names of our own
+_BEFORE = """
+    select coalesce(
+        (select position - 1 from event_log where at >= %s order by at, position limit 1),
+        (select max(position) from event_log),
+        0
+    )
+"""
 _LOOK = """
     select exists(select 1 from outbox_event), coalesce((select max(position) from event_log), 0)
 """

@@ -1,6 +1,5 @@
 """The hourly task of `lakewarden work` that maintains the event log's partitions; `apps` registers it."""
 
-import logging
 from datetime import UTC, datetime, timedelta
 
 from django.db import close_old_connections
@@ -9,8 +8,6 @@ from procrastinate.contrib.django import app
 from lakewarden import config
 from lakewarden.events.log import PARTITIONS
 from lakewarden.prepared_statements import fetch
-
-logger = logging.getLogger(__name__)
 
 ABANDONED = timedelta(days=7)
 """A sink that no worker has served for so long, because it was taken out of the settings, keeps no events."""
@@ -22,12 +19,8 @@ def keep_event_log(timestamp: int) -> int:
     """Runs each hour (`timestamp`, Unix seconds); returns how many days were removed after their retention."""
     close_old_connections()
     now = datetime.fromtimestamp(timestamp, UTC)
-    made = PARTITIONS.provide(now)
     days = config.current().events.retention_days
-    gone = PARTITIONS.retire(now, retention_days=days, before=oldest_waiting(now))
-    if made or gone:
-        logger.info("the event log has partitions for %d more days; %d old days were removed", len(made), len(gone))
-    return len(gone)
+    return PARTITIONS.maintain(now, retention_days=days, before=oldest_waiting(now))
 
 
 def oldest_waiting(now: datetime) -> datetime | None:

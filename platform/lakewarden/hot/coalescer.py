@@ -6,6 +6,8 @@ than with a query of its own.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import psycopg
 
@@ -19,8 +21,29 @@ MAX_KEYS = 64
 Key = tuple[object, ...]
 
 
+@dataclass(slots=True)
+class Totals:
+    """Since the start of the process: look-ups that were asked for, and the statements that answered them."""
+
+    lookups: int = 0
+    statements: int = 0
+
+
+TOTALS: Final = Totals()
+
+
 class NotAnswered(Exception):
     """The database could not be asked. Django handles the request: it tries once more, and returns the error."""
+
+
+async def found(answer: asyncio.Future[Row | None]) -> Row | None:
+    """What `Coalescer.ask` has asked for; raises as `Coalescer.find`."""
+    try:
+        return await answer
+    except SILENCE as error:
+        raise Unavailable("The database does not answer. Try again shortly") from error
+    except (psycopg.Error, ValueError) as error:
+        raise NotAnswered from error
 
 
 class Coalescer:
@@ -39,16 +62,15 @@ class Coalescer:
 
         Raises NotAnswered, but Unavailable when the database is silent: whoever tried once more would wait once more.
         """
+        return await found(self.ask(key))
+
+    def ask(self, key: Key) -> asyncio.Future[Row | None]:
+        """As `find`, for who awaits it by `found`."""
         answer: asyncio.Future[Row | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((key, answer))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
-        try:
-            return await answer
-        except SILENCE as error:
-            raise Unavailable("The database does not answer. Try again shortly") from error
-        except (psycopg.Error, ValueError) as error:
-            raise NotAnswered from error
+        return answer
 
     async def _run(self) -> None:
         try:
@@ -62,6 +84,8 @@ class Coalescer:
         # requests for the same are one question, and share one row
         numbers = {key: number for number, key in enumerate(dict.fromkeys(key for key, _ in batch), start=1)}
         columns = [list(column) for column in zip(*numbers, strict=True)]
+        TOTALS.lookups += len(batch)
+        TOTALS.statements += 1
         try:
             rows = await self._fetch(columns)
         except Exception as error:  # noqa: BLE001 every waiting request must get an outcome, whatever the error
@@ -83,10 +107,10 @@ class Coalescer:
             raise
         except psycopg.OperationalError:
             # a connection that the database has dropped in between: a read may be asked again
-            return await self._query(columns)
+            return await self._query(columns, is_tested=True)
 
-    async def _query(self, columns: list[list[object]]) -> list[Row]:
-        session = await take()
+    async def _query(self, columns: list[list[object]], *, is_tested: bool = False) -> list[Row]:
+        session = await take(is_tested=is_tested)
         try:
             rows = await session.fetch(self.statement, columns)
         except BaseException:

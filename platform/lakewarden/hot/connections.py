@@ -30,8 +30,13 @@ async def session() -> AsyncIterator[Session]:
     give_back(taken)
 
 
-async def take() -> Session:
-    """As `session`, for who closes it themselves when its use failed, or else gives it back."""
+async def take(*, is_tested: bool = True) -> Session:
+    """As `session`, for who closes it themselves when its use failed, or else gives it back.
+
+    One that `is_tested` has not ended; another may have, a moment ago: for who only reads, and can read again.
+    """
+    if not is_tested and _idle and _idle[-1].connection.is_heard:
+        return _idle.pop()
     return await _taken() or await _open()
 
 

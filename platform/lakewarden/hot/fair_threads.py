@@ -32,6 +32,16 @@ class FairThreads:
         self._patience_s = patience_s
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
+    @property
+    def running(self) -> int:
+        """Threads that work."""
+        return self._running.taken
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return self._places.taken
+
     async def run(self, caller: str, work: Callable[..., T], *arguments: object) -> T:
         """Run `work(*arguments)` in a thread and return its result.
 

@@ -40,14 +40,17 @@ class FileChecks:
 
         `check` stands for one file: the same object is asked for it again.
         """
-        loop = asyncio.get_running_loop()
-        if self._is_stuck or loop.time() < self._seen.get(check, 0):
+        if self.is_trusted(check):
             return False
-        answer: asyncio.Future[bool] = loop.create_future()
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((check, answer))
         if not self._is_busy:
             self._begin()
         return await answer
+
+    def is_trusted(self, check: Check) -> bool:
+        """Whether the file does not count as missing, without looking."""
+        return self._is_stuck or asyncio.get_running_loop().time() < self._seen.get(check, 0)
 
     def _begin(self) -> None:
         if self._thread is None:

@@ -19,18 +19,18 @@ class KeptAnswers(Generic[T]):
         self._capacity = capacity
         self._share = capacity * percent // _ALL
         self._kept: OrderedDict[Hashable, tuple[T, int, str]] = OrderedDict()
+        self._of: dict[str, OrderedDict[Hashable, None]] = {}
+        """The keys of each caller, so that theirs are found among all."""
         self._held: Counter[str] = Counter()
-
-    @property
-    def held(self) -> int:
+        self.held = 0
         """Bytes of all callers."""
-        return self._held.total()
 
     def find(self, key: Hashable) -> T | None:
         kept = self._kept.get(key)
         if kept is None:
             return None
         self._kept.move_to_end(key)
+        self._of[kept[2]].move_to_end(key)
         return kept[0]
 
     def keep(self, key: Hashable, answer: T, *, size: int, caller: str) -> None:
@@ -39,16 +39,21 @@ class KeptAnswers(Generic[T]):
         if size > self._share:
             return
         while self._held[caller] + size > self._share:
-            self._forget(next(each for each, (_, _, of) in self._kept.items() if of == caller))
+            self._forget(next(iter(self._of[caller])))
         while self.held + size > self._capacity:
             self._forget(next(iter(self._kept)))
         self._kept[key] = answer, size, caller
+        self._of.setdefault(caller, OrderedDict())[key] = None
         self._held[caller] += size
+        self.held += size
 
     def _forget(self, key: Hashable) -> None:
         kept = self._kept.pop(key, None)
-        if kept is not None:
-            _, size, caller = kept
-            self._held[caller] -= size
-            if not self._held[caller]:
-                del self._held[caller]
+        if kept is None:
+            return
+        _, size, caller = kept
+        del self._of[caller][key]
+        self._held[caller] -= size
+        self.held -= size
+        if not self._of[caller]:
+            del self._of[caller], self._held[caller]

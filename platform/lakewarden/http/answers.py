@@ -1,7 +1,8 @@
 """Sends answers no faster than clients read them, and limits how much memory unread answers take; for asgi.py."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from lakewarden.errors import Unavailable
@@ -57,13 +58,19 @@ class Unread:
             await send({"type": "http.response.body", "body": b""})
 
     async def _send_large(self, send: Send, content: bytes, caller: str) -> None:
-        self._shares.force(caller, len(content))
-        try:
+        with self.counted(caller, len(content)):
             view = memoryview(content)
             for start in range(0, len(content), PIECE):
                 await send({"type": "http.response.body", "body": view[start : start + PIECE], "more_body": True})
                 await asyncio.sleep(0)  # a client that reads fast does not delay the answers to others
             # sent only after the client has read nearly everything, so the memory is counted until then
             await send({"type": "http.response.body", "body": b""})
+
+    @contextmanager
+    def counted(self, caller: str, size: int) -> Iterator[None]:
+        """Count the bytes of a large answer, or of a large part of one, while the client reads it."""
+        self._shares.force(caller, size)
+        try:
+            yield
         finally:
-            self._shares.give_back(caller, len(content))
+            self._shares.give_back(caller, size)

@@ -9,6 +9,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from lakewarden.database import begin_request
 from lakewarden.hot.routes import Answer
 from lakewarden.http.bodies import BodyMemory
+from lakewarden.http.event_pages import PAGE
 
 MEMORY = "lakewarden.body-memory"
 """The key in `HttpRequest.META` of the request's `BodyMemory`."""
@@ -33,7 +34,8 @@ class Bridge:
             headers.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields)
             return lambda _data: None
 
-        result: Iterable[bytes] = self._handler(environ(scope, body) | {MEMORY: memory}, start_response)
+        given = environ(scope, body) | {MEMORY: memory, PAGE: scope.get(PAGE)}
+        result: Iterable[bytes] = self._handler(given, start_response)
         try:
             content = b"".join(result)
         finally:

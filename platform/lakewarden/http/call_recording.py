@@ -16,6 +16,7 @@ from lakewarden.audit.refusals import ANONYMOUS, PENDING, Refusal
 from lakewarden.context import Refused, RequestContext
 from lakewarden.errors import Forbidden, LakewardenError, NotAuthorized, NotFound
 from lakewarden.http.errors import RenderedError
+from lakewarden.http.event_pages import PAGE, EventPage
 from lakewarden.http.request import CONTEXT, clean_request_id
 from lakewarden.networks import network_of
 from lakewarden.usage.call_counter import COUNTS
@@ -51,7 +52,8 @@ def template(method: str, route: str) -> str:
 
 def _observe(request: HttpRequest, response: HttpResponse, route: str) -> None:
     context: RequestContext | None = request.META.get(CONTEXT)
-    if context is not None:
+    page: EventPage | None = request.META.get(PAGE)
+    if context is not None and (page is None or page.is_first):  # a stream is one call, however many pages it reads
         note_call(context, route, response.status_code)
     if isinstance(response, RenderedError) and config.current().audit.decisions != "none":
         refusal = _refusal(request, response, context, route)

@@ -6,7 +6,8 @@ uvicorn has none of these limits. `lakewarden.serving` calls `sweep` of each con
 import asyncio
 from asyncio import BaseTransport
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -15,11 +16,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from lakewarden import config
 from lakewarden.errors import BadRequest, HeadersTooLarge, LakewardenError, RequestTimedOut, Unavailable
-from lakewarden.hot.routes import HotRequest
+from lakewarden.hot.routes import Answer, HotRequest, Repeat
+from lakewarden.hot.sessions import Row
 from lakewarden.http.answers import PIECE
 from lakewarden.http.arrived_bodies import ARRIVED, arrived
-from lakewarden.http.lane import BARE, TRIED, Headers, Lane, LaneCycle, head_of
+from lakewarden.http.lane import BARE, TRIED, Headers, Lane, LaneCycle, head_of, repeated
 from lakewarden.http.refusal import CLOSE, last_words, refusal
+from lakewarden.http.repeats import Key, headers_of, key_of
 from lakewarden.http.sockets import is_socket
 from lakewarden.http.whole_answers import WHOLE, WholeAnswer
 from lakewarden.ids import new_id_text
@@ -53,8 +56,16 @@ class BoundedConnection(HttpToolsProtocol):
         self._error: LakewardenError | None = None
         self._is_in_head = False
         self._head_since: float | None = None
+        self._idle_since: float | None = None
+        """When the last answer was complete, if nothing was received since."""
         self._unread = 0
         self._unread_since: float | None = None
+        self._is_between = True
+        """Whether the parser has read nothing yet, or only whole requests, of which the last took the lane."""
+        self._begun = 0
+        """Requests that began with the last bytes received."""
+        self._has_ended = False
+        """Whether the newest of them has."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn narrows it
@@ -62,13 +73,65 @@ class BoundedConnection(HttpToolsProtocol):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
+        key = self._key(data)
+        if key is not None and self._repeat(key, data):
+            return
         self._unparsed += len(data)
+        self._is_between, self._begun = False, 0
         super().data_received(data)
         if self._unparsed > MAX_HEADER_BYTES and not self.transport.is_closing():
             self._refuse(_too_large())
+        if self._begun == 1 and self._has_ended and self._is_on_lane():
+            self._is_between, self.cycle.key = True, key  # type: ignore[attr-defined]  # it is a LaneCycle
+
+    def _key(self, data: bytes) -> Key | None:
+        """What a request with the same bytes is known by; None where they may mean something else."""
+        if not self._is_between or self._lane is None or self._is_busy():
+            return None
+        return key_of(data, client=self.client[0] if self.client else "", scheme=self.scheme or "http")
+
+    def _repeat(self, key: Key, data: bytes) -> bool:
+        """Begin to answer a request that came before, without the parser: it would read the same again."""
+        assert self._lane is not None  # noqa: S101 else there is no key
+        repeat = self._lane.repeats.find(key) if self._lane.may_repeat() else None
+        if repeat is None:
+            return False
+        self._unset_keepalive_if_required()
+        self._head_since = None
+        cycle = self.cycle = LaneCycle(key)  # type: ignore[assignment]  # it has all that uvicorn looks at
+        looking = repeat.look_up()
+        if looking is None:
+            self._begin_task(self._go_on(cycle, repeat, data, None))
+        else:
+            looking.add_done_callback(partial(self._looked_up, cycle, repeat, data))
+        return True
+
+    def _looked_up(self, cycle: LaneCycle, repeat: Repeat, data: bytes, looking: asyncio.Future[Row | None]) -> None:
+        if cycle.disconnected or self.transport.is_closing():
+            return
+        found = repeat.at_once(looking) if cycle.keep_alive and not self.flow.write_paused else None
+        if found is None:
+            self._begin_task(self._go_on(cycle, repeat, data, looking))
+            return
+        cycle.response_complete = True
+        self.transport.write(repeated(*found, self.server_state.default_headers))
+        self.on_response_complete()
+
+    async def _go_on(
+        self, cycle: LaneCycle, repeat: Repeat, data: bytes, looking: asyncio.Future[Row | None] | None
+    ) -> None:
+        assert self._lane is not None  # noqa: S101 as above
+        await self._answer_on_lane(cycle, repeat.request, self._lane.again(repeat, looking), headers_of(data), [repeat])
+
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     def on_message_begin(self) -> None:
         self._is_in_head = True
+        self._begun += 1
+        self._has_ended = False
         self.url, self.headers, self.expect_100_continue = b"", [], False  # the scope is made for whom it is for
 
     def on_headers_complete(self) -> None:
@@ -85,9 +148,7 @@ class BoundedConnection(HttpToolsProtocol):
         else:
             cycle = LaneCycle()
             self.cycle = cycle  # type: ignore[assignment]  # it has all that uvicorn looks at
-            task = self.loop.create_task(self._take_lane(cycle, asked, self.headers))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+            self._begin_task(self._take_lane(cycle, asked, self.headers))
 
     def _is_on_lane(self) -> bool:
         """Whether the newest request is."""
@@ -120,22 +181,40 @@ class BoundedConnection(HttpToolsProtocol):
 
     async def _take_lane(self, cycle: LaneCycle, asked: HotRequest, headers: Headers) -> None:
         assert self._lane is not None  # noqa: S101 it has made the request
+        kept: list[Repeat] = []
+        if cycle.key is not None and b"x-request-id" not in asked.headers:
+            asked = asked._replace(keep=self._lane.repeats.keeper(cycle.key, kept.append))
+        await self._answer_on_lane(cycle, asked, self._lane.answer(asked), headers, kept)
+
+    async def _answer_on_lane(
+        self,
+        cycle: LaneCycle,
+        asked: HotRequest,
+        answering: Awaitable[Answer | None],
+        headers: Headers,
+        kept: list[Repeat],
+    ) -> None:
+        """`kept` holds what the request may come again as, when it has been answered."""
         extra: dict[str, Any] = {}
         try:
-            answer = await self._lane.answer(asked)
+            answer = await answering
             extra[TRIED] = answer
         except Exception:  # noqa: BLE001 the ordinary path tries again, and reports an error
             answer = None
         if cycle.disconnected or self.transport.is_closing():
+            _let_go(kept)
             return
         head = None
         if answer is not None and not self.flow.write_paused and len(answer[2]) <= PIECE:
             head = head_of(answer, self.server_state.default_headers, keep_alive=cycle.keep_alive)
         if answer is None or head is None:
+            _let_go(kept)
             self._leave_lane(cycle, asked, headers, extra)
             return
         cycle.response_complete = True
         self.transport.write(head + answer[2])
+        if kept and cycle.key is not None and self._lane is not None:
+            self._lane.repeats.keep(cycle.key, kept[0], size=kept[0].sent(answer))
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
@@ -188,8 +267,23 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._unparsed = 0
+        self._has_ended = True
         if not self._is_on_lane():
             super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """As uvicorn's, without a timer for each answer: `sweep` closes connections that are not used."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_since = self.loop.time()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._idle_since = None
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(self._error or BadRequest(msg))
@@ -212,8 +306,11 @@ class BoundedConnection(HttpToolsProtocol):
                 self.transport.abort()
             return
         self._unread_since = None
-        is_kept_alive = self.timeout_keep_alive_task is not None and not self._is_in_head
-        if not is_over or is_kept_alive or self.transport.is_closing():
+        if not is_over or self.transport.is_closing():
+            return
+        if self._idle_since is not None and not self._is_in_head:
+            if now - self._idle_since >= self._limits.keep_alive_timeout_s:
+                self.transport.close()
             return
         self._head_since = self._head_since or now
         if now - self._head_since < self._limits.header_timeout_s:
@@ -291,6 +388,11 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Replaces uvicorn's warning: anybody can request an upgrade (h2c, websocket), which is simply ignored."""
+
+
+def _let_go(kept: list[Repeat]) -> None:
+    for each in kept:
+        each.sent(None)
 
 
 def _too_large() -> HeadersTooLarge:

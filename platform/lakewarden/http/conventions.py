@@ -15,7 +15,8 @@ _VARY: Final = (b"vary", IDENTITY)
 CALLABLE: Final = (b"/catalog/", b"/management/", b"/lakehouse/", b"/generic/", b"/lakekeeper/")
 _METHODS: Final = b"GET, HEAD, POST, PUT, DELETE"
 _SENT: Final = (
-    b"Authorization, Content-Type, If-None-Match, Idempotency-Key, X-Assume-Role, X-Iceberg-Access-Delegation, "
+    b"Authorization, Content-Type, If-None-Match, Idempotency-Key, Last-Event-ID, X-Assume-Role, "
+    b"X-Iceberg-Access-Delegation, "
     b"X-Project-Id, X-Project-Ident, X-Request-Id"
 )
 _READ: Final = b"ETag, Retry-After, WWW-Authenticate, X-Request-Id"

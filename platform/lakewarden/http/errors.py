@@ -61,6 +61,7 @@ def log_failure(error: Exception, known: LakewardenError, identifier: str) -> No
         identifier,
         error.__cause__ or error if exc_info is None else error,
         exc_info=exc_info,
+        extra={"request_id": identifier},
     )
 
 

@@ -86,6 +86,8 @@ async def answer(method: str, path: bytes) -> Answer:
         state["recording"] = "failing" if background_writer.is_failing() else "up"
         state["status"] = "stopping" if STOPPING.is_set() else state["database"]
         server = board.current()
+        if left_alone := server.left_alone:  # nor does a store of some warehouses; whose they are is not for everybody
+            state["storages"] = f"{left_alone} left alone"
         if server.processes > 1:
             state["processes"] = f"{server.ready} of {server.processes}"  # nor does a process that is being replaced
             if not server.were_all_ready and state["status"] == "up":

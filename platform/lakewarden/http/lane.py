@@ -5,12 +5,15 @@ through uvicorn's cycle. There each request costs a scope, a cycle, an event and
 as parsing it.
 """
 
+from asyncio import Future
 from collections.abc import Awaitable, Sequence
 from typing import Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from lakewarden.hot.routes import Answer, HotRequest
+from lakewarden.hot.routes import Answer, HotRequest, Repeat, WholeAnswer
+from lakewarden.hot.sessions import Row
+from lakewarden.http.repeats import Key, Repeats
 
 TRIED: Final = "lakewarden.tried"
 """In the scope of a request that no hot handler could answer: it need not be tried again."""
@@ -19,6 +22,7 @@ BARE: Final = (b"/catalog/",)
 """How the paths begin that have hot handlers."""
 
 _END: Final = b"\r\n"
+_ID: Final = b"x-request-id"
 _CLOSE: Final = b"connection: close\r\n"
 _BODILESS: Final = frozenset({204, 304})
 
@@ -28,11 +32,19 @@ Headers = Sequence[tuple[bytes, bytes]]
 class Lane(Protocol):
     """What an application offers that has one."""
 
+    repeats: Repeats
+
     def request(self, method: bytes, target: bytes, headers: Headers, *, scheme: str, client: str) -> HotRequest | None:
         """The request, if it may go this way; a request target is sent as in RFC 9112, 3.2."""
 
     def answer(self, request: HotRequest) -> Awaitable[Answer | None]:
         """Complete but for the headers that the connection adds; None for what is Django's."""
+
+    def may_repeat(self) -> bool:
+        """Whether requests that came before may be answered without being read."""
+
+    def again(self, repeat: Repeat, looking: Future[Row | None] | None) -> Awaitable[Answer | None]:
+        """As `answer`."""
 
 
 class _NobodyWaits:
@@ -43,15 +55,17 @@ class _NobodyWaits:
 class LaneCycle:
     """Stands where uvicorn looks for its state of the request in progress."""
 
-    __slots__ = ("disconnected", "keep_alive", "response_complete")
+    __slots__ = ("disconnected", "keep_alive", "key", "response_complete")
 
     more_body = False
     response_started = False
     message_event = _NobodyWaits()
 
-    def __init__(self) -> None:
+    def __init__(self, key: Key | None = None) -> None:
+        """`key`: what the request is known by when it comes again."""
         self.disconnected = self.response_complete = False
         self.keep_alive = True
+        self.key = key
 
 
 class _Rendered:
@@ -99,3 +113,18 @@ def head_of(answer: Answer, default_headers: Headers, *, keep_alive: bool) -> by
     breaks = len(headers) + _DEFAULTS.number + 2 + (not keep_alive)
     is_clean = head.count(b"\n") == head.count(b"\r") == head.count(_END) == breaks and b"\x00" not in head
     return head if is_exact and is_clean else None
+
+
+def whole_of(answer: Answer) -> WholeAnswer:
+    """An answer for which `head_of` has made a head; its id is left out."""
+    status, headers, content = answer
+    lines = [name + b": " + value + _END for name, value in headers if name != _ID]
+    before = next(place for place, (name, _) in enumerate(headers) if name == _ID)
+    return WholeAnswer(status, b"".join(lines[:before]) + _ID + b": ", _END + b"".join(lines[before:]) + _END + content)
+
+
+def repeated(whole: WholeAnswer, identifier: bytes, default_headers: Headers) -> bytes:
+    """All bytes of an answer to a request with this id."""
+    _DEFAULTS.renew(default_headers)
+    status, before, after = whole
+    return b"".join((STATUS_LINE[status], _DEFAULTS.lines, before, identifier, after))

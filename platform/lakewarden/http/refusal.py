@@ -19,7 +19,7 @@ def refusal(error: LakewardenError, identifier: str) -> Answer:
     """The answer to a request that is refused before it is dispatched."""
     message = error.message
     if isinstance(error, Unavailable):
-        logger.info("request %s was refused: %s", identifier, message)
+        logger.info("request %s was refused: %s", identifier, message, extra={"request_id": identifier})
         message = f"{message} (request id {identifier})"
     content = msgspec.json.encode(error_body(error, message))
     headers = [

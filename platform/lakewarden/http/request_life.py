@@ -17,6 +17,7 @@ from lakewarden.http.bridge import MEMORY
 from lakewarden.http.errors import render_error
 from lakewarden.http.request import request_id
 from lakewarden.http.responses import compress
+from lakewarden.json_log import REQUEST
 from lakewarden.memory import held_by_request
 
 Attempt = Callable[[str], HttpResponse]
@@ -26,6 +27,7 @@ Attempt = Callable[[str], HttpResponse]
 def answered(request: HttpRequest, attempt: Attempt, *, finish: Callable[[HttpResponse], None]) -> HttpResponse:
     """The answer, also for errors; `finish` may add to it before it is compressed."""
     identifier = request_id(request)
+    REQUEST.set(identifier)
     with held_by_request(request.META[MEMORY].caller):
         response = _attempted(attempt, identifier, again=True)
         finish(response)

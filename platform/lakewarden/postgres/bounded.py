@@ -73,6 +73,11 @@ class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
         self.prepared_names: dict[bytes, bytes] = {}
         self.ear: Any = None  # a `hot.sessions.Ear`
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether the loop listens, and nothing was said when nobody had asked."""
+        return self.ear is not None and self.ear.is_open
+
     def _deafen(self) -> None:
         ear, self.ear = self.ear, None
         if ear is not None:

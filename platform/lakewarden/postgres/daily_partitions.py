@@ -35,6 +35,13 @@ class DailyPartitions:
     columns: str
     lock: int
 
+    def maintain(self, now: datetime, *, retention_days: int, before: datetime | None = None) -> int:
+        """What a worker does each hour: `provide` and `retire`; returns how many days were dropped."""
+        made, gone = self.provide(now), self.retire(now, retention_days=retention_days, before=before)
+        if made or gone:
+            logger.info("%s has %d new days; %d old days were dropped", self.table, len(made), len(gone))
+        return len(gone)
+
     def provide(self, now: datetime) -> list[date]:
         """Create partitions for today and the next days, and for past days with rows in the default one; returns the
         new ones.

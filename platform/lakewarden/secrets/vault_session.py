@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -61,11 +62,14 @@ class VaultSession:
             self._silence.end()
             raise SecretsUnavailable(self._sentence(error)) from error
         except requests.RequestException as error:
-            reason = self._unreachable(error)
-            self._silence.begin(reason)
-            raise SecretsUnavailable(reason) from error
+            raise self._fell_silent(error) from error
         self._silence.end()
         return result
+
+    def _fell_silent(self, error: requests.RequestException) -> SecretsUnavailable:
+        reason = self._unreachable(error)
+        self._silence.begin(reason)
+        return SecretsUnavailable(reason)
 
     def _authorized(self, action: Callable[[Any], Result]) -> Result:
         self._keep_login()
@@ -99,7 +103,7 @@ class VaultSession:
             return
         token = self._client.token
         if token and self._is_renewable:
-            with self._logging_in:
+            with self._logging_in_alone():
                 if token != self._client.token or time.monotonic() < self._renew_at:
                     return
                 try:
@@ -113,8 +117,19 @@ class VaultSession:
                         return
         self._log_in(instead_of=token)
 
-    def _log_in(self, *, instead_of: str) -> None:
+    @contextmanager
+    def _logging_in_alone(self) -> Iterator[None]:
+        """Whoever waited for another's login that was not answered does not try the same: they would wait in turn."""
+        waits_since = time.monotonic()
         with self._logging_in:
+            self._silence.check(begun_after=waits_since)
+            try:
+                yield
+            except requests.RequestException as error:
+                raise self._fell_silent(error) from error
+
+    def _log_in(self, *, instead_of: str) -> None:
+        with self._logging_in_alone():
             if self._client.token != instead_of:
                 return  # another thread was faster
             try:
@@ -196,12 +211,16 @@ class _Silence:
         self._timeout_s = timeout_s
         self._lock = Lock()
         self._reason: str | None = None
-        self._asked_at = 0.0
+        self._asked_at = self._begun_at = 0.0
 
-    def check(self) -> None:
-        """Raises SecretsUnavailable."""
+    def check(self, *, begun_after: float | None = None) -> None:
+        """Raises SecretsUnavailable; with `begun_after` only if the silence has begun since then."""
         with self._lock:
             if self._reason is None:
+                return
+            if begun_after is not None:
+                if self._begun_at > begun_after:
+                    raise SecretsUnavailable(self._reason)
                 return
             now = time.monotonic()
             if now < self._asked_at:
@@ -210,7 +229,8 @@ class _Silence:
 
     def begin(self, reason: str) -> None:
         with self._lock:
-            self._reason, self._asked_at = reason, time.monotonic() + PAUSE_S
+            self._begun_at = time.monotonic()
+            self._reason, self._asked_at = reason, self._begun_at + PAUSE_S
 
     def end(self) -> None:
         self._reason = None

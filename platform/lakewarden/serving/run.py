@@ -11,22 +11,24 @@ from lakewarden import board
 from lakewarden.config import Config
 from lakewarden.serving.division import processes_of
 from lakewarden.serving.listener import PortUnusable, allow_open_files, listen
+from lakewarden.serving.measurements import serve_metrics
 from lakewarden.serving.supervisor import Supervisor
 from lakewarden.stop import AFTERWARDS_S, Stop
 
 
 def run(settings: Config, stop: Stop) -> int:
-    """Serve until a signal, then end the process; returns 1, after printing why, if the port cannot be opened."""
+    """Serve until a signal, then end the process; returns 1, after printing why, if a port cannot be opened."""
     try:
         listener = listen(settings.server)
+        processes = processes_of(settings)
+        if processes == 1:
+            serve_metrics(settings.metrics, board.current(), has_processes=False)
+            return _serve(settings, stop, listener)
+        connections.close_all()  # the supervisor needs no database: it was only used for checks at the start
+        supervisor = Supervisor(settings, listener, processes)
     except PortUnusable as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201 a message for the terminal
         return 1
-    processes = processes_of(settings)
-    if processes == 1:
-        return _serve(settings, stop, listener)
-    connections.close_all()  # the supervisor needs no database: it was only used for checks at the start
-    supervisor = Supervisor(settings, listener, processes)
     stop.prepare(supervisor.stop, bound_s=supervisor.bound_s, at_last=supervisor.kill)
     return supervisor.run()
 

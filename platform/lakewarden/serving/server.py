@@ -56,7 +56,6 @@ class Server(uvicorn.Server):
 
     def stop(self) -> None:
         """Begin to stop; any thread may call it."""
-        health.STOPPING.set()
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -83,6 +82,8 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # not earlier: what arrives until connections without a request are closed is answered like any other request
+        health.STOPPING.set()
         for acceptor in self._acceptors:
             acceptor.close()
         await super().shutdown(sockets)

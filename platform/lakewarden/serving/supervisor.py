@@ -13,6 +13,7 @@ from lakewarden.board import Board
 from lakewarden.config import Config
 from lakewarden.serving.child import Child
 from lakewarden.serving.division import environment_of_one
+from lakewarden.serving.measurements import serve_metrics
 from lakewarden.stop import AFTERWARDS_S
 
 logger = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ class Supervisor:
         self._listener = listener
         self._file = board.new_file(processes)
         self._board = Board(self._file, processes=processes, row=-1)
-        self._environment = environment_of_one(os.environ, settings, processes)
+        self._metrics = serve_metrics(settings.metrics, self._board, has_processes=True)
+        self._environment = environment_of_one(os.environ, settings, processes) | dict(self._metrics.environment)
         self._children = [Child(row) for row in range(processes)]
         self._selector = selectors.DefaultSelector()
         self._waker, self._woken = socket.socketpair()
@@ -66,6 +68,7 @@ class Supervisor:
             code = self._handle_messages(_LOOK_S)
             self._end_hung()
         self._stop_all()
+        self._metrics.close()
         return code
 
     def _start_due(self) -> None:
@@ -99,6 +102,7 @@ class Supervisor:
         was_ready, pid, ran_s = child.is_ready, child.pid, time.monotonic() - child.started
         how = _end_of(child.reap())
         self._board.clear(child.row)
+        self._metrics.forget(pid)
         if self._is_stopping:
             return 0
         if not (was_ready or self._board.were_all_ready):

@@ -5,10 +5,29 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import NamedTuple
 
+from lakewarden import board
 from lakewarden.storage.interface import StorageBusy, StorageError, StorageUnavailable
 
 logger = logging.getLogger(__name__)
+
+
+class LeftAlone(NamedTuple):
+    """A store that calls do not reach: since how many seconds, and how many were refused in that time."""
+
+    place: str
+    seconds: float
+    refused: int
+
+
+_open: "dict[str, Breaker]" = {}
+"""The breakers of this process that refuse calls, by their places."""
+
+
+def left_alone() -> list[LeftAlone]:
+    """The stores that this process leaves alone, in the order of their places."""
+    return [each.state() for _, each in sorted(_open.copy().items())]
 
 
 class Breaker:
@@ -28,6 +47,9 @@ class Breaker:
     def is_open(self) -> bool:
         """Whether calls are refused, except for one that tries."""
         return self._failures >= self._most
+
+    def state(self) -> LeftAlone:
+        return LeftAlone(self._place, time.monotonic() - self._ill_since, self._refused)
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -71,12 +93,17 @@ class Breaker:
             if self._failures != self._most:
                 return
             self._ill_since, self._refused = time.monotonic(), 0
+            _open[self._place] = self
+            board.current().note_left_alone(len(_open))
         logger.warning("The storage at %s fails, and is left alone for a while: %s", self._place, error)
 
     def _answered(self) -> None:
         with self._lock:
             was_open, refused = self.is_open, self._refused
             self._failures = 0
+            if was_open:
+                _open.pop(self._place, None)
+                board.current().note_left_alone(len(_open))
         if was_open:
             seconds = time.monotonic() - self._ill_since
             logger.warning(

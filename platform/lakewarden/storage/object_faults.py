@@ -11,6 +11,7 @@ from typing import Final
 from lakewarden.storage.interface import AccessDenied, FileMissing, FileTaken, StorageError, StorageUnavailable
 
 CODE: Final = re.compile(r"<Code>([\w.]{1,80})</Code>")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.]{1,80}")
 _REGION = re.compile(r"expecting (?:'|&#39;|&apos;)([\w-]{1,40})")
 
 _DENIED: Final = frozenset(
@@ -29,6 +30,9 @@ class Fault:
     """Which the store expects."""
     is_timeout: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", plain_code(self.code))
+
     @property
     def is_passing(self) -> bool:
         """Whether the same request may succeed later; whether it had an effect is then not known."""
@@ -38,6 +42,11 @@ class Fault:
     def is_denied(self) -> bool:
         """Whether the store knows who asks: it also answers 403 when keys or clocks are wrong."""
         return self.status == 403 and (self.code is None or self.code in _DENIED)  # noqa: PLR2004
+
+
+def plain_code(code: str | None) -> str | None:
+    """A code that may be shown; a store that sends any other text in its place could say what it was sent."""
+    return code if code is None or _PLAIN.fullmatch(code) else "without a valid code"
 
 
 def region_in(text: str) -> str | None:

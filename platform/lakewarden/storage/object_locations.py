@@ -1,10 +1,13 @@
 """Locations on object stores: `scheme://bucket/key`, where a key is text, and folders do not exist."""
 
+import re
 from collections.abc import Collection
 
 from lakewarden.storage.interface import StorageError
 
 MAX_KEY_BYTES = 1024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_AMBIGUOUS = frozenset({"", ".", ".."})
 _ROOM = 124
 """In bytes, for what a table's location and a file's name add to a warehouse's prefix."""
 
@@ -41,12 +44,12 @@ def normal_prefix(prefix: str | None) -> str | None:
 
 def problem_of(key: str) -> str | None:
     """What Hadoop's paths, or the URLs of signed requests, would make another key of."""
-    if any(character < " " or character == "\x7f" for character in key):
+    if _CONTROL.search(key):
         return "contains a control character"
     if "\\" in key:
         return "contains a backslash"
-    if any(part in {"", ".", ".."} for part in key.split("/")):
+    if not _AMBIGUOUS.isdisjoint(key.split("/")):
         return "contains an empty folder, '.' or '..'"
-    if len(key.encode()) > MAX_KEY_BYTES:
+    if len(key) * 4 > MAX_KEY_BYTES and len(key.encode()) > MAX_KEY_BYTES:
         return f"has a key of more than {MAX_KEY_BYTES} bytes"
     return None

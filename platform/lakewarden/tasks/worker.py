@@ -77,7 +77,7 @@ async def _spell(jobs: HeldJobs) -> None:
         async with running.open_async():
             await running.run_worker_async(
                 concurrency=settings.tasks_at_once,
-                queues=settings.queues or None,  # type: ignore[arg-type]  # None is all, as its default is
+                queues=list(settings.queues) or None,  # type: ignore[arg-type]  # None is all, as its default is
                 name="lakewarden",
                 delete_jobs="successful",
                 install_signal_handlers=False,

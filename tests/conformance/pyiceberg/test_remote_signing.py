@@ -1,12 +1,14 @@
 """PyIceberg without any key writes and reads a table on S3: each of its requests to the store is signed by the catalog."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.utils.concurrent import ExecutorFactory
 
 from pipeline.spark import catalogs
 from tests.servers.lakewarden_server import DevServer
@@ -16,6 +18,14 @@ from tests.servers.s3_server import REGION, S3Server
 __all__ = ["minio"]
 
 ROWS = pa.table({"id": [1, 2, 3], "place": ["a b", "c+d", "é/%2F"]})
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Several threads of PyIceberg now and then send requests before their signer is registered."""
+    with ThreadPoolExecutor(1) as one:
+        monkeypatch.setattr(ExecutorFactory, "get_or_create", lambda: one)
+        yield
 
 
 @pytest.fixture

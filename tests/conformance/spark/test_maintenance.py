@@ -14,9 +14,10 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
-from pipeline.maintenance.ledger import Done, Ledger, lock_key
+from pipeline.maintenance.ledger import Done, Ledger
 from pipeline.maintenance.policy import Operation
 from pipeline.maintenance.run import Warehouse
+from pipeline.sources.table_locks import lock_key
 from tests.conformance.sql import Sql
 from tests.servers.lakewarden_server import DevServer
 

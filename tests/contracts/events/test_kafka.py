@@ -2,8 +2,14 @@
 
 import json
 import os
+import signal
+import socket
+import ssl
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +24,7 @@ from lakewarden.events.sinks.interface import Message, SinkFailed
 from lakewarden.events.sinks.kafka import KafkaSink
 from tests.contracts.events.faults import Workers, frozen, running, storm
 from tests.servers import kafka
+from tests.servers.certificates import Certificates
 from tests.servers.kafka import KafkaServer
 
 PARTITIONS = 3
@@ -109,6 +116,40 @@ def test_wrong_settings_are_named(broker: KafkaServer, topic: str, settings: dic
 def test_a_broker_that_is_away_is_named(topic: str) -> None:
     with pytest.raises(SinkFailed, match=r"127\.0\.0\.1:9"):
         sink("127.0.0.1:9", topic, timeout_s=3).deliver([message(1)])
+
+
+def test_a_broker_that_is_reached_and_stores_nothing_is_named(broker: KafkaServer, topic: str) -> None:
+    one = sink(broker.plain, topic, timeout_s=3)
+    one.deliver([message(1)])
+    os.killpg(broker.process.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(SinkFailed, match=r"did not store events within 3 s.*see the log of the brokers"):
+            one.deliver([message(2)])
+    finally:
+        os.killpg(broker.process.pid, signal.SIGCONT)
+
+
+def test_an_expired_certificate_is_named(tmp_path: Path, topic: str) -> None:
+    certificates = Certificates.made(tmp_path / "tls", is_expired=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates.certificate, certificates.key)
+    options = f"security.protocol=SSL;ssl.ca.location={certificates.authority}"
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
+        is_over = threading.Event()
+        threads.submit(handshakes, listening, context, is_over)
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(SinkFailed, match=r"TLS connection failed(.|\n)*(expired|verify failed)"):
+            sink(address, topic, options=options, timeout_s=20).deliver([message(1)])
+        is_over.set()
+
+
+def handshakes(listening: socket.socket, context: ssl.SSLContext, is_over: threading.Event) -> None:
+    listening.settimeout(0.1)
+    while not is_over.is_set():
+        with suppress(OSError):
+            accepted, _ = listening.accept()
+            accepted.settimeout(5)
+            context.wrap_socket(accepted, server_side=True).close()
 
 
 @pytest.fixture

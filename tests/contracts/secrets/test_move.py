@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from uuid import UUID
 
+import psycopg
 import pytest
 from django.db import transaction
 
@@ -161,6 +162,23 @@ def test_a_seal_stops_the_move_and_loses_nothing(places: Callable[[str], None], 
     assert "Vault is sealed or not ready" in stopped.stderr
     assert "Vault is sealed or not ready" in checked.stderr
     assert read() == made
+
+
+def test_a_row_that_is_held_ends_the_move_with_a_sentence(
+    places: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = warehouses(2)
+    places("vault")
+    monkeypatch.setenv("LAKEWARDEN__WORKER__LOCK_TIMEOUT_S", "0.5")
+    with psycopg.connect(os.environ["LAKEWARDEN__DATABASE__URL"]) as other:
+        other.execute("select 1 from warehouse where id = %s for update", [max(made)])
+        stopped = command("move", "--to", "vault")
+    assert stopped.returncode == 1
+    assert "changing the same object and took too long" in stopped.stderr
+    assert "1 credentials were moved: run it again" in stopped.stderr
+    assert command("move", "--to", "vault").returncode == 0
+    assert read() == made
+    assert len(list(stores()[0].references())) == 2
 
 
 def test_a_credential_that_was_replaced_meanwhile_is_left_alone(

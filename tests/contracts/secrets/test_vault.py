@@ -3,11 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
+from lakewarden.ids import new_id
 from lakewarden.secrets.interface import SecretMissing, SecretsUnavailable
 from tests.contracts.secrets.vaults import Vault
 from tests.servers.openbao import FOLDER, MOUNT, PASSWORD
@@ -81,6 +84,28 @@ def test_a_server_that_hangs_costs_one_time_out_and_no_more_waiting(vault: Vault
     finally:
         vault.server.go_on()
     assert soon(lambda: store.get(reference)) == VALUE
+
+
+def test_many_who_need_a_login_do_not_wait_in_turn(vault: Vault) -> None:
+    store, logins, ready = vault.store(), [], Barrier(8)
+    session = store._session
+    log_in = session._new_login
+    session._new_login = lambda: logins.append(1) or log_in()  # type: ignore[method-assign, func-returns-value]
+
+    def get() -> None:
+        ready.wait(10)
+        store.get(new_id())
+
+    vault.server.pause()
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for each in [threads.submit(get) for _ in range(8)]:
+                assert isinstance(each.exception(60), SecretsUnavailable)
+    finally:
+        vault.server.go_on()
+    # one, and one more if somebody comes when the pause after it is over
+    assert 1 <= len(logins) <= 2
+    assert soon(lambda: store.put(VALUE))
 
 
 def test_a_policy_that_denies_is_told_apart_from_a_login_that_ended(vault: Vault) -> None:

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[3]
 DOCUMENTS = ROOT / "docs"
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CALL = re.compile(r"^\d{3} [A-Z]+ ", re.MULTILINE)
+_CHAPTER = re.compile(r"^## (.+)$", re.MULTILINE)
+_SAVED = re.compile(r"Save this as `([\w.]+)`[^`]*(?:`[^`]+`[^`]*)*?^```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
@@ -28,6 +30,8 @@ class Expected:
     told: tuple[str, ...]
     on_demo: bool = False
     """Whether `make demo` has run before, not `make dev`."""
+    chapters: tuple[str, ...] = ()
+    """Those that are carried out, the beginning as ``; without any, all. The others need outside programs."""
 
 
 EXPECTED = {
@@ -171,6 +175,16 @@ EXPECTED = {
             '["schema-compatibility",null,"shop"]',
         ),
     ),
+    "how-to/events.md": Expected(
+        calls=(),
+        told=("createWarehouse", "[false,0]\n", "data: {"),
+        chapters=("Without a broker: over REST",),
+    ),
+    "how-to/stream-changes.md": Expected(
+        calls=(),
+        told=('"isDuplicate":false', '"isDuplicate":true', "'type': 'ack'", "'sequenceNumber': 1"),
+        chapters=("", "Requests", "A socket"),
+    ),
     "tutorial/two-engines-two-users.md": Expected(
         calls=(
             "404 GET config?warehouse=demo",
@@ -207,6 +221,12 @@ def test_every_document_that_calls_a_server_is_run() -> None:
     assert {path.relative_to(DOCUMENTS).as_posix() for path in calling} == EXPECTED.keys()
 
 
+def carried_out(text: str, chapters: tuple[str, ...]) -> str:
+    beginning, *rest = _CHAPTER.split(text)
+    found = {"": beginning, **dict(zip(rest[::2], rest[1::2], strict=True))}
+    return "".join(found[each] for each in chapters) if chapters else text
+
+
 @contextmanager
 def ready_file(*, on_demo: bool) -> Iterator[Path]:
     """Of a server that the reader has started."""
@@ -220,15 +240,18 @@ def ready_file(*, on_demo: bool) -> Iterator[Path]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_the_document_works_as_it_is_written(name: str) -> None:
+def test_the_document_works_as_it_is_written(name: str, tmp_path: Path) -> None:
     expected = EXPECTED[name]
-    script = "set -eu\n" + "".join(_BLOCK.findall((DOCUMENTS / name).read_text()))
+    text = carried_out((DOCUMENTS / name).read_text(), expected.chapters)
+    for file, content in _SAVED.findall(text):
+        (tmp_path / file).write_text(content)
+    script = "set -eu\n" + "".join(_BLOCK.findall(text))
     with ready_file(on_demo=expected.on_demo) as ready:
         done = subprocess.run(
             ["bash", "-c", script],
             check=False,
-            cwd=ROOT,
-            env={**os.environ, "READY": str(ready)},
+            cwd=tmp_path if expected.chapters else ROOT,
+            env={**os.environ, "READY": str(ready), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
             timeout=600,

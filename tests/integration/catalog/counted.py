@@ -27,9 +27,9 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
     query, execute = coalescer.Coalescer._query, psycopg.Cursor.execute
 
-    async def counting(self: coalescer.Coalescer, columns: list[list[object]]) -> list[Row]:
+    async def counting(self: coalescer.Coalescer, columns: list[list[object]], **options: bool) -> list[Row]:
         counted.shared += 1
-        return await query(self, columns)
+        return await query(self, columns, **options)
 
     def executing(self: psycopg.Cursor[Any], *arguments: Any, **named: Any) -> Any:
         counted.django += 1

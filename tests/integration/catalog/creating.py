@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from catalog.models import Namespace
+from catalog.models import Namespace, Tabular
 from catalog.services import creation_writer
+from catalog.services.client_access import Addition
 from catalog.services.creation_writer.new_namespaces import Created
 from catalog.services.pointer import Stored
 from catalog.services.tables import CreateTable
@@ -40,9 +41,22 @@ def key() -> IdempotencyKey:
     return IdempotencyKey(uuid.uuid4(), fingerprint="of-the-request", attempt=uuid.uuid4())
 
 
-def table(namespace: Granted[Namespace], name: str, **more: Any) -> Coroutine[Any, Any, Stored | None]:
+def table(
+    namespace: Granted[Namespace], name: str, *, is_taken: bool = False, **more: Any
+) -> Coroutine[Any, Any, Stored | None]:
     request = CreateTable(name=name, location=more.get("location"), stage_create=more.get("stage-create", False))
-    return creation_writer.create_table(namespace, request, body(name, **more))
+    asked = body(name, **more)
+    return _created(creation_writer.create_table(namespace, request, asked, is_taken=is_taken, access=no_access))
+
+
+async def no_access(_: Tabular) -> Addition:
+    """For warehouses in a directory, where nobody asks."""
+    raise AssertionError
+
+
+async def _created(creation: Coroutine[Any, Any, tuple[Stored, Addition] | None]) -> Stored | None:
+    done = await creation
+    return done and done[0]
 
 
 def namespace(

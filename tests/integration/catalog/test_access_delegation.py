@@ -24,6 +24,7 @@ from tests.integration.catalog.bucket_warehouse import made
 from tests.integration.catalog.counted import Counted, queries
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.registering import register
+from tests.integration.tasks.purges import sql
 from tests.servers.asgi_client import Answer, AsgiClient
 
 __all__ = ["queries"]
@@ -298,6 +299,50 @@ def test_a_store_that_issues_nothing_is_named(lake: Lake, orders: str, keys: Key
         assert answer.headers["retry-after"]
     keys.error = None
     assert token(lake).split()[0] == "2"
+
+
+def rows() -> list[tuple[int]]:
+    return sql(
+        "select count(*) from tabular union all select count(*) from reserved_location where kind = 'staged'"
+        " union all select count(*) from outbox_event union all select count(*) from audit_entry where outcome = 'done'"
+    )
+
+
+CREATIONS: dict[str, Callable[[Lake], Answer]] = {
+    "hot": lambda lake: lake.create_table("new"),
+    "chosen": lambda lake: lake.create_table("new", location="bucket://one/lake/chosen"),
+    "staged": lambda lake: lake.create_table("new", stage_create=True),
+    "generic": lambda lake: lake.create_generic("new"),
+}
+
+
+@pytest.mark.parametrize("kind", CREATIONS)
+def test_a_creation_that_gives_no_access_creates_nothing(lake: Lake, orders: str, keys: Keys, kind: str) -> None:
+    before, files = rows(), set(OBJECTS)
+    keys.error = "STS refused: check the role"
+    answer = CREATIONS[kind](lake)
+    assert answer.error() == (503, "ServiceUnavailableException")
+    assert answer.message().startswith("The table was not created. ")
+    assert "STS refused: check the role" in answer.message()
+    assert rows() == before
+    deadline = time.monotonic() + 10
+    while set(OBJECTS) != files:  # what was written meanwhile is removed without waiting for it
+        assert time.monotonic() < deadline, set(OBJECTS) - files
+        time.sleep(0.02)
+    keys.error = None
+    assert CREATIONS[kind](lake).status == 200
+
+
+def test_a_registration_is_answered_without_credentials_if_there_are_none(lake: Lake, orders: str, keys: Keys) -> None:
+    file = lake.load("orders")["metadata-location"]
+    assert lake.client.delete(lake.table("orders", purgeRequested="false")).status == 204
+    keys.error, keys.ahead = "STS refused: check the role", timedelta(hours=2)
+    answer = register(lake, "orders", file)
+    assert answer.status == 200, answer.body
+    assert "storage-credentials" not in answer.json()
+    assert answer.json()["config"] == {"bucket.endpoint": "http://one"}
+    keys.error = None
+    assert loaded(lake, if_none_match=answer.headers["etag"]).json()["storage-credentials"]
 
 
 def test_generic_tables_receive_credentials_of_their_own(lake: Lake, grant: Grant, keys: Keys) -> None:

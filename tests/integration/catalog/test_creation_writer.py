@@ -41,7 +41,7 @@ def test_both_paths_of_a_table_creation_write_the_same_rows(
     ordinary, writer = into("sales", key() if keyed else None), into("other", key() if keyed else None)
 
     before = rows()
-    tables.create(ordinary, CreateTable(name="orders"), body("orders", **more))
+    tables.create(tables.plan(ordinary, CreateTable(name="orders"), body("orders", **more)))
     expected = new_rows(before, within="sales")
     before = rows()
     (made,) = create_together(table(writer, "orders", **more))
@@ -96,7 +96,7 @@ def test_a_folder_that_was_not_looked_at_is_looked_at_first(lake: Lake, context:
         context, NamespaceIdentifier.parse(lake.warehouse_id, "fresh"), NamespaceAction.CREATE_TABLE
     )
     assert create_together(table(granted, "orders")) == [None]
-    tables.create(granted, CreateTable(name="orders"), body("orders"))
+    tables.create(tables.plan(granted, CreateTable(name="orders"), body("orders")))
     assert all(create_together(table(granted, "bills")))
 
 

@@ -39,7 +39,7 @@ def test_of_two_creations_of_one_name_one_wins_and_the_other_is_left_to_the_ordi
     assert sorted(each is not None for each in made) == [False, True, True]
     assert Tabular.objects.filter(name_key="orders").count() == 1
     with pytest.raises(AlreadyExists):
-        tables.create(sales, CreateTable(name="orders"), body("orders"))
+        tables.create(tables.plan(sales, CreateTable(name="orders"), body("orders")))
     eventually(lambda: len(files(base) - before) == 2)
 
 

@@ -16,7 +16,7 @@ from lakewarden.errors import ContractViolated
 from lakewarden.events.models import OutboxEvent
 from tenants.models import Warehouse
 from tests.integration.catalog.contracts import ID, PLACE, at, becomes, columns, field, put, refused, set_
-from tests.integration.catalog.deleted_namespaces import SetProfile
+from tests.integration.catalog.deleted_namespaces import SetProfile, drop, namespace, undrop
 from tests.integration.catalog.lake import (
     VIEW_VERSION,
     Lake,
@@ -226,6 +226,23 @@ def test_a_dropped_table_comes_back_with_its_contract(orders: Lake, admin: AsgiC
     assert admin.post(undrop, {"targets": [{"type": "table", "id": uuid}]}).status == 204
     refused(orders.commit("orders", *becomes(ID)), "protected-columns")
     assert put(admin, at(orders, "sales"), forbidden_properties=["owner"]).status == 200
+
+
+def test_a_dropped_namespace_comes_back_with_its_contract(
+    orders: Lake, admin: AsgiClient, set_profile: SetProfile
+) -> None:
+    set_profile(3600)
+    set_(admin, at(orders, "sales"), protected_columns=["place"])
+    assert drop(orders).status == 204
+    assert undrop(orders, namespace("sales")).status == 204
+    assert columns(orders, "orders") == ["id", "place"]
+    refused(orders.commit("orders", *becomes(ID)), "protected-columns", "namespace sales")
+    # one that is dropped for good takes its contract with it
+    set_profile(None)
+    assert drop(orders).status == 204
+    assert orders.create_namespace("sales").status == 200
+    assert orders.create_table("orders").status == 200
+    assert orders.commit("orders", *becomes(ID)).status == 200
 
 
 def test_one_refused_commit_of_a_group_costs_the_others_nothing(

@@ -11,8 +11,9 @@ import pytest
 from catalog.models import Tabular, TabularDocument
 from catalog.services import orphan_files
 from lakewarden.audit.models import AuditEntry
+from lakewarden.authz.ledger.models import Grant
 from lakewarden.events.models import OutboxEvent
-from tests.integration.catalog import killed_writer
+from tests.integration.catalog import killed_creations, killed_writer
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.observed import local
 
@@ -51,3 +52,32 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
         assert Tabular.objects.filter(version=7).exists()
     # later commits are not blocked
     assert lake.commit("orders", set_properties(next="x")).status == 200
+
+
+@pytest.mark.parametrize("step", killed_creations.STEPS)
+def test_a_killed_process_leaves_whole_tables_or_none(lake: Lake, base: Path, step: str) -> None:
+    command = [sys.executable, "-m", killed_creations.__name__, lake.warehouse_id, step]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    rows = {row.name: row for row in Tabular.objects.all()}
+    made = rows.keys() - {"warm"}
+    assert TabularDocument.objects.count() == len(rows)
+    owned = Grant.objects.filter(object_id__in=[str(row.id) for row in rows.values()], privilege="ownership")
+    assert owned.count() == len(rows)
+    for recorded in (
+        AuditEntry.objects.filter(action="createTable").values_list("object_id", flat=True),
+        OutboxEvent.objects.filter(type="createTable").values_list("object_id", flat=True),
+    ):
+        assert sorted(recorded) == sorted(str(row.uuid) for row in rows.values())
+    named = {local(lake.load(name)["metadata-location"]) for name in rows}
+    there = set(base.rglob("*.metadata.json"))
+    assert named <= there
+    assert len(there - named) <= killed_creations.TABLES - len(made)
+    if step == killed_creations.STEPS[3]:
+        assert made
+    if step in killed_creations.STEPS[:2]:
+        assert not made
+    # the names are not blocked
+    for number in range(killed_creations.TABLES):
+        name = f"t{number}"
+        assert lake.create_table(name).status == (409 if name in made else 200)

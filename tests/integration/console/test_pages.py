@@ -9,7 +9,7 @@ import pytest
 from tenants.models import Warehouse
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake, add_snapshot, set_properties
-from tests.integration.console.visitor import Visitor
+from tests.integration.console.visitor import Visitor, send
 from tests.servers.asgi_client import Answer, AsgiClient
 
 MISSING = "00000000-0000-4000-8000-000000000000"
@@ -223,3 +223,40 @@ def test_a_cookie_that_is_no_session_is_ignored(client: AsgiClient, value: str) 
 def test_odd_queries_are_answered(visitor: Visitor, warehouse: Warehouse, orders: dict[str, Any], query: str) -> None:
     path = page_of(warehouse, orders).replace("tab=schema", query)
     assert visitor("admin").get(path).status == (404 if query == "tab=none" else 200)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["<script>alert(1)</script>", "\u202eevil", "عملاء ١٢٣", "x" * 255, "a'b\"c", "{{ name }}", "%2e%2e", "名前 表"],
+)
+def test_odd_names_are_shown_and_led_to(visitor: Visitor, warehouse: Warehouse, lake: Lake, name: str) -> None:
+    created = lake.create_table(name)
+    assert created.status == 200, created.body
+    browser, identifier = visitor("admin"), created.json()["metadata"]["table-uuid"]
+    for page in ("", "?tab=properties", "?tab=connect"):
+        answer = browser.get(f"/console/warehouses/{warehouse.id}/tables/{identifier}{page}")
+        assert answer.status == 200
+        assert name in unescape(answer.body.decode())
+        assert "<script>alert" not in answer.body.decode()
+    manage = f"/console/warehouses/{warehouse.id}/table/{identifier}"
+    assert send(browser, f"{manage}/manage", f"{manage}/drop", name=name).status == 302
+
+
+def test_a_table_with_as_many_columns_as_are_allowed_is_read_in_pages(
+    visitor: Visitor, warehouse: Warehouse, lake: Lake
+) -> None:
+    fields = [{"id": number, "name": f"c{number}", "type": "int", "required": False} for number in range(1, 10_000)]
+    created = lake.create_table("wide", schema={"type": "struct", "schema-id": 0, "fields": fields})
+    assert created.status == 200, created.body
+    page = f"/console/warehouses/{warehouse.id}/tables/{created.json()['metadata']['table-uuid']}?tab=schema"
+    first = visitor("admin").get(page)
+    assert text_of(first).count(" int ") == 500
+    assert "9999 fields" in text_of(first)
+    assert len(first.body) < 500_000
+    assert "c9501" in text_of(visitor("admin").get(f"{page}&schema=0&from=9500"))
+
+
+def test_the_design_has_a_page(visitor: Visitor, warehouse: Warehouse) -> None:
+    shown = visitor("admin").get("/console/design").body.decode()
+    assert "--accent" in shown
+    assert "An empty state" in shown

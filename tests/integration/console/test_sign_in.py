@@ -1,5 +1,7 @@
 """Somebody signs in, looks around and signs out: a real provider, a real server, a browser without JavaScript."""
 
+import base64
+import json
 import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -83,6 +85,22 @@ def test_nobody_is_sent_to_another_site(
     browser: Browser, server: LakewardenServer, issuer: RunningIssuer, page: str
 ) -> None:
     assert sign_in(browser, server, issuer, page=page).headers["location"] == "/console"
+
+
+def test_an_attempt_that_was_altered_leads_to_no_other_site(
+    browser: Browser, server: LakewardenServer, issuer: RunningIssuer
+) -> None:
+    user = issuer.identities.user
+    departure = browser.open(f"{server.uri}/console/sign-in")
+    form = browser.open(departure.headers["location"])
+    arrival = browser.submit(form, username=user.username, password=user.password)
+    (kept,) = [each for each in browser.session.cookies if each.name == "lakewarden-sign-in"]
+    attempt = json.loads(base64.urlsafe_b64decode((kept.value or "").strip('"')))
+    altered = base64.urlsafe_b64encode(json.dumps(attempt | {"next_page": "https://evil.example"}).encode()).decode()
+    kept.value = altered
+    browser.session.cookies.set_cookie(kept)
+    back = browser.open(arrival.headers["location"])
+    assert (back.status_code, back.headers["location"]) == (302, "/console")
 
 
 def test_the_answer_to_another_attempt_is_refused(

@@ -1,7 +1,6 @@
 """`GET /events`: by position, filtered, as far as the caller sees the objects, at a bounded cost."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -12,28 +11,14 @@ from lakewarden.events import log
 from lakewarden.events.models import LoggedEvent
 from tenants.models import Warehouse
 from tests.installation import Grant
-from tests.integration.catalog.lake import SCHEMA
 from tests.integration.events.events import all_moved, change
+from tests.integration.events.reading import EVENTS, create, names
 from tests.servers.asgi_client import AsgiClient
-
-EVENTS = "/management/v1/events"
 
 
 @pytest.fixture(autouse=True)
 def no_events_are_left(database: None) -> None:
     LoggedEvent.objects.all().delete()
-
-
-def create(engine: AsgiClient, warehouse: Warehouse, namespace: str, *tables: str) -> None:
-    prefix = f"/catalog/v1/{warehouse.id}"
-    engine.post(f"{prefix}/namespaces", {"namespace": [namespace]})
-    for name in tables:
-        made = engine.post(f"{prefix}/namespaces/{namespace}/tables", {"name": name, "schema": SCHEMA})
-        assert made.status == 200, made.body
-
-
-def names(answer: Any) -> list[str]:
-    return [f"{each['type']} {each['data'].get('name', '')}".strip() for each in answer["events"]]
 
 
 def test_events_are_read_in_pages_and_later_ones_follow(

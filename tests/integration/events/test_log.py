@@ -1,6 +1,7 @@
 """The log holds each event once, in the order of commits; what commits late is never stepped over."""
 
 import random
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from django.db import connection, connections, transaction
 
 from lakewarden.events import log
 from lakewarden.events.log import PARTITIONS
-from lakewarden.events.models import EventSink
+from lakewarden.events.models import EventSink, LoggedEvent
 from lakewarden.events.periodic_tasks import keep_event_log, oldest_waiting
 from tests.integration.events.events import all_moved, change, logged, outbox_count, record_change
 
@@ -163,3 +164,30 @@ def test_days_go_after_their_retention_but_not_before_a_served_sink_has_them() -
     assert keep_event_log(timestamp=int(NOON.timestamp())) == 8
     assert logged() == []
     sink.delete()
+
+
+def test_a_time_is_found_without_looking_at_what_came_after(database: None) -> None:
+    """Whoever may read may name any time: the cost must not grow with the events since then."""
+    for number in range(3):
+        change("t", number)
+    all_moved()
+    with connection.cursor() as cursor:
+        cursor.execute("update event_log set at = at - interval '1 hour' where position = 1")
+    first, second, third = LoggedEvent.objects.order_by("position")
+    assert log.position_before(first.at) == 0
+    assert log.position_before(second.at) == first.position
+    assert log.position_before(third.at + timedelta(hours=1)) == third.position
+    LoggedEvent.objects.all().delete()
+    assert log.position_before(first.at) == 0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into event_log (at, id, type, object_type, object_id, actor, assumed_role, request_id, data, "
+            "created_at) select now() + make_interval(secs => i), gen_random_uuid(), 'updateTable', 'table', 't', 'a', "
+            "'', 'r', '{}', now() from generate_series(1, 20000) i"
+        )
+        cursor.execute("analyze event_log")
+        cursor.execute(f"explain (analyze, costs off, timing off) {log._BEFORE}", [first.at])
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    looked_at = [int(float(each)) for each in re.findall(r"actual rows=([0-9.]+)", plan)]
+    assert max(looked_at) <= 1, plan
+    assert "Rows Removed" not in plan, plan

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from lakewarden import config
-from lakewarden.hot.routes import Answer, HotRequest
+from lakewarden.hot.routes import Answer, HotRequest, Repeat
 from lakewarden.http.answers import PIECE
 from lakewarden.http.lane import TRIED, Headers
+from lakewarden.http.repeats import Repeats
 from tests.integration.http.served_here import ServedHere
 
 _PATIENCE_S = 15
@@ -23,12 +24,19 @@ class Application:
 
     def __init__(self) -> None:
         self.lane = self
+        self.repeats = Repeats(0, percent=100)
         self.held = threading.Event()
 
     def request(self, method: bytes, target: bytes, headers: Headers, *, scheme: str, client: str) -> HotRequest:
         assert (scheme, client) == ("http", "127.0.0.1")
         path, _, query = target.partition(b"?")
         return HotRequest(method.decode(), scheme, path, query, dict(headers))
+
+    def may_repeat(self) -> bool:
+        return False
+
+    def again(self, repeat: Repeat, looking: asyncio.Future[Any] | None) -> Any:
+        raise NotImplementedError
 
     async def answer(self, request: HotRequest) -> Answer | None:
         name = request.path.rpartition(b"/")[2]

@@ -14,8 +14,9 @@ from ingest.models import IngestBatch, IngestFlushRequest, IngestLogHead, Ingest
 from ingest.services import log
 from lakewarden import config
 from tenants.models import Warehouse
+from tests.installation import Grant
 from tests.integration.ingest.batches import logged, run
-from tests.integration.ingest.changed import limits
+from tests.integration.ingest.changed import create_table, limits, revoke
 from tests.integration.ingest.messages import batch, connect, event
 from tests.servers.asgi_client import Answer, AsgiClient
 from tests.servers.asgi_socket import opened
@@ -68,6 +69,21 @@ def test_a_key_that_was_used_for_other_events_is_refused(engine: AsgiClient) -> 
     assert send(engine, event(2), idempotency_key="x" * 256).error() == (400, "BadRequestException")
 
 
+def test_what_a_caller_may_is_remembered_and_compared(lake: Warehouse, engine: AsgiClient, grant: Grant) -> None:
+    """A right or a table that changes is felt by the next request, although the decision before is known."""
+    create_table(engine, lake, "users")
+    grant("writer", "modify")
+    writer = engine.as_user("writer")
+    assert [send(writer, event(number)).status for number in (1, 2)] == [200, 200]
+    revoke(lake, "writer", "modify")
+    assert send(writer, event(3)).status == 404
+    grant("writer", "modify")
+    assert send(writer, event(3)).status == 200
+    assert engine.delete(f"/catalog/v1/{lake.id}/namespaces/default/tables/users").status == 204
+    assert send(writer, event(4)).error()[0] in {403, 404}
+    assert len(logged(lake.id)) == 3
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -79,6 +95,10 @@ def test_a_key_that_was_used_for_other_events_is_refused(engine: AsgiClient) -> 
         (b'{"events": 1}', "The events are not valid: Expected `array`, got `int`"),
         (b'{"events": [{}]}', "events[0]: Object missing required field `sequence`"),
         (b'{"events": [\xff]}', "The body is not valid"),
+        (
+            b'{"events": [{"sequence":1,"timestamp":1,"operation":"INSERT","table":"t","rowId":"1","after":{"\xff":1}}]}',
+            "The body is not valid: it is not UTF-8",
+        ),
         (b'{"events": ' + b"[" * 100_000, "The body is not valid"),
     ],
 )
@@ -230,6 +250,15 @@ def pipeline(lake: Warehouse, *, state: str = "idle") -> None:
     )
 
 
+def test_analytics_show_what_the_pipeline_has_written(lake: Warehouse, engine: AsgiClient) -> None:
+    send(engine)
+    assert engine.get("/lakehouse/analytics/status").json()["r2Writes"] == 0
+    pipeline(lake)
+    IngestPipeline.objects.update(freshness={"dataFiles": 3, "rejectedValues": 2})
+    found = engine.get("/lakehouse/analytics/status").json()
+    assert (found["r2Writes"], found["errors"]) == (3, 2)
+
+
 def test_a_flush_waits_for_what_the_pipeline_did(lake: Warehouse, engine: AsgiClient) -> None:
     """The pipeline is played by a trigger: it answers each request at once."""
     send(engine)
@@ -267,6 +296,13 @@ def test_a_flush_that_takes_too_long_says_so(
     assert engine.get("/lakehouse/status").json()["state"] == "flushing"
 
 
+@pytest.mark.parametrize("state", ["flushing", "recovering", "error"])
+def test_the_state_is_what_a_pipeline_that_works_says(lake: Warehouse, engine: AsgiClient, state: str) -> None:
+    send(engine)
+    pipeline(lake, state=state)
+    assert engine.get("/lakehouse/status").json()["state"] == state
+
+
 def test_a_flush_of_what_is_flushed_is_done_at_once(lake: Warehouse, engine: AsgiClient) -> None:
     assert engine.post("/lakehouse/flush").json()["success"]
     send(engine)
@@ -289,3 +325,22 @@ def test_a_pipeline_that_is_silent_is_not_running(
 def test_settings_are_announced_as_they_are() -> None:
     settings = config.current().ingest
     assert (settings.max_message_bytes, settings.max_event_bytes, settings.buffer_bytes) == (2**22, 2**20, 2**27)
+
+
+def test_a_warehouse_is_not_deleted_with_events_that_are_in_no_table(
+    lake: Warehouse, engine: AsgiClient, admin: AsgiClient
+) -> None:
+    send(engine, event(1), event(2))
+    assert engine.delete(f"/catalog/v1/{lake.id}/namespaces/default").status == 204
+    refused = admin.delete(f"/management/v1/warehouse/{lake.id}")
+    assert refused.error() == (409, "WarehouseNotEmptyException")
+    assert "has 2 events of change data in 1 batches that are not in tables yet" in refused.json()["error"]["message"]
+    run(log.mark_flushed(lake.id, upto=1))
+    assert admin.delete(f"/management/v1/warehouse/{lake.id}").status == 204
+
+
+def test_a_warehouse_with_events_is_deleted_by_force(lake: Warehouse, engine: AsgiClient, admin: AsgiClient) -> None:
+    send(engine)
+    assert engine.delete(f"/catalog/v1/{lake.id}/namespaces/default").status == 204
+    assert admin.delete(f"/management/v1/warehouse/{lake.id}?force=true").status == 204
+    assert not IngestLogHead.objects.exists()

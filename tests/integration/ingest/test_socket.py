@@ -345,6 +345,14 @@ def test_more_sockets_than_an_address_may_have_are_refused(lake: Warehouse, monk
     assert not IngestConnection.objects.exists()
 
 
+def test_more_new_sockets_a_second_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets._OPENINGS, "_rate", 0.1)
+    monkeypatch.setattr(sockets._OPENINGS, "_burst", 2)
+    with opened(), opened():
+        refused = refusal()
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+
+
 def test_more_sockets_than_a_source_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     limits(monkeypatch, connections_per_source=1)
     with opened() as first, opened() as second, opened("admin") as other:

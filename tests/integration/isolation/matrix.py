@@ -1,6 +1,7 @@
 """Every route, with the ids that a caller may put into it."""
 
-from tests.integration.isolation.cases import CATALOG, Case, generic_tables, lakehouse, management
+from tests.integration.isolation.cases import CATALOG, Case, generic_tables, lakehouse
+from tests.integration.isolation.management_cases import management
 
 MANAGEMENT = management()
 

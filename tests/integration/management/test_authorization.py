@@ -17,7 +17,8 @@ from tenants.services import projects
 from tests.integration.catalog.routes import CASES as CATALOG_CASES
 from tests.integration.catalog.routes import mount
 from tests.integration.isolation.asked import Asked
-from tests.integration.isolation.cases import Case, management, success
+from tests.integration.isolation.cases import Case, success
+from tests.integration.isolation.management_cases import management
 from tests.integration.isolation.served import served, short_form
 from tests.integration.isolation.world import ADMIN, World
 from tests.integration.isolation.worlds import application, built, fresh_world, world  # noqa: F401 fixtures

@@ -11,7 +11,8 @@ from lakewarden.authz.model import Privilege
 from tenants import access
 from tenants.services import projects
 from tests.integration.isolation.asked import Asked
-from tests.integration.isolation.cases import CATALOG, Case, management
+from tests.integration.isolation.cases import CATALOG, Case
+from tests.integration.isolation.management_cases import management
 from tests.integration.isolation.world import ADMIN, World
 from tests.integration.isolation.worlds import world  # noqa: F401 a fixture
 from tests.integration.management.openapi import operations
@@ -31,6 +32,7 @@ ASKING = {
 NOBODY = "0197f1c2-0000-7000-8000-000000000000"
 VALUES = {
     "Idempotency-Key": "no-uuid",
+    "Last-Event-ID": "rainbow",
     "action": "rainbow",
     "actor": "oidc~nobody",
     "assumed-role": NOBODY,
@@ -80,6 +82,7 @@ VALUES = {
     "since": "rainbow",
     "sink": "rainbow",
     "snapshots": "rainbow",
+    "wait": "rainbow",
     "warehouse": "nowhere",
     "without-project": "true",
     "x-project-id": "nowhere",
@@ -123,6 +126,13 @@ ELSEWHERE = {
         (f"GET {M}/{route}", name): "../events/test_event_reading.py::test_filters"
         for route in ("events", "server/events")
         for name in ("object-id", "object-type")
+    },
+    **{
+        (
+            f"GET {M}/{route}",
+            "Last-Event-ID",
+        ): "../events/test_event_streams.py::test_a_stream_begins_with_what_comes_and_resumes_where_it_ended"
+        for route in ("events", "server/events")
     },
     **{
         (route, "X-Iceberg-Access-Delegation"): "storage of the type `local` has no credential to hand out"

@@ -6,37 +6,16 @@ import os
 import random
 import signal
 from contextlib import suppress
-from typing import Any
 
-import psycopg
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from tests.integration.ingest.messages import batch, event
-from tests.integration.replicas.pair import Lake, Pair, Person, Replica
+from tests.integration.replicas.change_streams import numbers, say, socket_of
+from tests.integration.replicas.pair import Lake, Pair, Replica
 
 LAST = 400
-_PATIENCE_S = 60
-
-
-def socket_of(replica: Replica, lake: Lake, person: Person, **options: Any) -> connect:
-    headers = {"Authorization": f"Bearer {person.token}"}
-    address = f"ws://127.0.0.1:{replica.port}/lakehouse/w/{lake.name}/ws"
-    return connect(address, additional_headers=headers, ping_interval=None, **options)
-
-
-async def say(socket: ClientConnection, message: Any) -> dict[str, Any]:
-    await socket.send(json.dumps(message))
-    async with asyncio.timeout(_PATIENCE_S):
-        return dict(json.loads(await socket.recv()))
-
-
-def numbers(pair: Pair, lake: Lake) -> list[tuple[int, int]]:
-    with psycopg.connect(pair.a.server.settings["LAKEWARDEN__DATABASE__URL"]) as database:
-        return database.execute(
-            "select position, sequence_number from ingest_batch where warehouse_id = %s order by position", [lake.id]
-        ).fetchall()
 
 
 def test_a_batch_that_one_server_has_stored_is_a_duplicate_on_the_other(pair: Pair, lake: Lake) -> None:

@@ -1,5 +1,7 @@
 """A bucket that hangs costs the others nothing: its calls are few, end soon, and stop after a while."""
 
+import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,6 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from lakewarden import backends, config
+from lakewarden.events import metrics
+from lakewarden.http.health import answer
+from lakewarden.storage import breaker
 from lakewarden.storage.interface import Storage, StorageUnavailable
 from lakewarden.storage.profiles import parse_profile
 from tests.servers import sick_store
@@ -48,6 +53,11 @@ def read(store: Storage, name: str) -> Callable[[], bytes]:
     return lambda: store.read(f"s3://{name}/f", limit=4)
 
 
+def health() -> dict[str, str]:
+    _, _, body = asyncio.run(answer("GET", b"/health"))
+    return dict(json.loads(body))
+
+
 def refused(call: Future[bytes]) -> bool:
     return isinstance(call.exception(10), StorageUnavailable)
 
@@ -67,7 +77,7 @@ def test_a_hanging_bucket_holds_only_its_own_places(sick: SickStore, monkeypatch
         assert all(refused(call) for call in ill)
 
 
-def test_a_bucket_that_fails_is_left_alone_and_comes_back_by_itself(sick: SickStore) -> None:
+def test_a_bucket_that_fails_is_left_alone_and_comes_back_by_itself(sick: SickStore, database: None) -> None:
     store = bucket(sick.url, "lake-ill")
     sick.chronic = Illness()
     for _ in range(50):
@@ -76,6 +86,12 @@ def test_a_bucket_that_fails_is_left_alone_and_comes_back_by_itself(sick: SickSt
     assert len(sick.asked) == 5
     with pytest.raises(StorageUnavailable, match="failed 5 times in a row"):
         store.is_empty("s3://lake-ill/t")
+    (told,) = [each for each in breaker.left_alone() if each.place == "s3://lake-ill"]
+    assert told.refused == 46
+    page = metrics.exposition().decode()
+    assert 'lakewarden_storage_refused_calls{location="s3://lake-ill"} 46.0' in page
+    assert health()["storages"] == f"{len(breaker.left_alone())} left alone"
+    assert "lake-ill" not in str(health())
     sick.chronic = None
     deadline = time.monotonic() + 10
     while True:
@@ -86,3 +102,5 @@ def test_a_bucket_that_fails_is_left_alone_and_comes_back_by_itself(sick: SickSt
             assert time.monotonic() < deadline
             time.sleep(0.05)
     assert len(sick.asked) == 6
+    assert "s3://lake-ill" not in [each.place for each in breaker.left_alone()]
+    assert "s3://lake-ill" not in metrics.exposition().decode()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from lakewarden.secrets.models import Secret
 from lakewarden.storage.interface import StorageError
 from tests.integration.catalog.lake import Lake, identifier, set_properties
 from tests.integration.tasks.purges import ledger, run, sql
+from tests.integration.tasks.workers import wait_for, worker
 from tests.servers import sick_store
 from tests.servers.asgi_client import Answer, AsgiClient
 from tests.servers.sick_store import Illness, SickStore
@@ -161,7 +163,7 @@ def test_a_chosen_place_is_not_taken_from_a_store_that_cannot_be_asked(sick: Sic
 
 def purge_task(lake: Lake) -> UUID:
     assert lake.client.delete(lake.table("a", purgeRequested="true")).status == 204
-    ((task,),) = sql("select id from task where queue_name = 'tabular_purge' and outcome is null")
+    (task, *_) = sql("select id from task where queue_name = 'tabular_purge' and outcome is null order by id desc")[0]
     return UUID(str(task))
 
 
@@ -192,12 +194,36 @@ def test_one_sick_bucket_takes_no_thread_from_another(admin: AsgiClient, sick: S
             assert {each.result(60).status for each in stuck} == {503}
 
 
-def test_an_expiry_of_one_store_does_not_stop_the_others(admin: AsgiClient, sick: SickStore, lake: Lake) -> None:
+@pytest.mark.parametrize("name", ["busy", "hangs"])
+def test_an_expiry_of_one_store_does_not_stop_the_others(
+    admin: AsgiClient, sick: SickStore, lake: Lake, name: str
+) -> None:
     with sick_store.start() as healthy:
         well = made(admin, healthy, "well")
         for each in (lake, well):
             assert each.create_table("staged", stage_create=True).status == 200
         sql("update reserved_location set expires_at = now() - interval '1 second' where kind = 'staged'")
-        sick.chronic = Illness()
+        sick.chronic = ILLNESSES[name][0]
         assert staged_creations.end_expired() == 2
     assert [kind for (kind,) in sql("select kind from reserved_location")] == ["released"]
+
+
+def test_purges_of_a_store_that_hangs_do_not_stop_those_of_others(
+    admin: AsgiClient, sick: SickStore, lake: Lake, tmp_path: Path
+) -> None:
+    with sick_store.start() as healthy:
+        well = made(admin, healthy, "well")
+        for number in range(8):
+            assert lake.create_table(f"t{number}").status == 200
+            assert lake.client.delete(lake.table(f"t{number}", purgeRequested="true")).status == 204
+        ill = open_purges()
+        purge_task(well)
+        sick.chronic = Illness(hangs=True)
+        log = tmp_path / "worker.log"
+        with worker(log, LAKEWARDEN__WORKER__TASKS_AT_ONCE="2", LAKEWARDEN__STORAGE__FAILURES_BEFORE_PAUSE="3"):
+            wait_for(lambda: open_purges() == ill, what="the purge of the healthy store", log=log)
+        sick.over.set()
+
+
+def open_purges() -> set[UUID]:
+    return {task for (task,) in sql("select id from task where queue_name = 'tabular_purge' and outcome is null")}

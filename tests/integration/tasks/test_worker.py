@@ -12,6 +12,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from lakewarden.tasks import cleanup
 from tenants.models import Warehouse
 from tests.integration.catalog.lake import Lake
+from tests.integration.tasks.purges import sql
 from tests.integration.tasks.workers import wait_for, worker
 from tests.servers.asgi_client import AsgiClient
 
@@ -49,6 +50,22 @@ def test_the_worker_purges_a_dropped_table_and_stops_when_told(lake: Lake, tmp_p
     assert lake.load("kept")["metadata"]["location"] != str(location)
     assert Path(lake.load("kept")["metadata-location"].removeprefix("file://")).exists()
     assert "Traceback" not in log.read_text()
+
+
+def test_a_worker_takes_only_tasks_of_its_queues(lake: Lake, tmp_path: Path) -> None:
+    lake.create_table("orders")
+    location = Path(lake.load("orders")["metadata"]["location"].removeprefix("file://"))
+    assert lake.client.delete(lake.table("orders", purgeRequested="true")).status == 204
+    log = tmp_path / "worker.log"
+
+    with worker(log, LAKEWARDEN__WORKER__QUEUES="soft_deletion,task_log_cleanup") as child:
+        wait_for(lambda: bool(sql("select 1 from procrastinate_workers")), what="the worker", log=log)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(60) == 0
+    assert location.exists()
+
+    with worker(log, LAKEWARDEN__WORKER__QUEUES="soft_deletion,tabular_purge"):
+        wait_for(lambda: not location.exists(), what="the purge", log=log)
 
 
 def test_a_job_of_a_killed_worker_is_given_back(lake: Lake, tmp_path: Path) -> None:

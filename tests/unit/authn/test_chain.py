@@ -81,12 +81,14 @@ def test_known_token_expires_all_the_same(
     authenticator.authenticate(header)
     clock.advance(159)
     assert authenticator.authenticate(header).id == "oidc~ada"
+    assert authenticator.find_marked(authenticator.mark_of(header)) is not None
     clock.advance(1)
 
     with pytest.raises(NotAuthorized, match="has expired"):
         authenticator.find_known(header)
     with pytest.raises(NotAuthorized, match="has expired"):
         authenticator.authenticate(header)
+    assert authenticator.find_marked(authenticator.mark_of(header)) is None
 
 
 def test_known_token_is_served_while_the_provider_is_down(

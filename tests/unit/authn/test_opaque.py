@@ -337,3 +337,30 @@ def test_idle_token_is_asked_about_by_everybody_who_brings_it_at_once(
     for thread in threads:
         thread.join(timeout=60)
     assert len(refused) == 8
+
+
+def test_token_that_is_found_by_its_mark_is_fresh(
+    world: Introspected, chain: AuthenticatorChain, clock: FakeClock
+) -> None:
+    world.say("opaque")
+    mark = chain.mark_of("Bearer opaque")
+    assert chain.find_marked(mark) is None
+    principal = chain.authenticate("Bearer opaque")
+    assert chain.find_marked(mark) is principal
+    clock.advance(60)
+    assert chain.find_marked(mark) is None, "it is due to be verified again"
+    chain.find_known("Bearer opaque")
+    settle()
+    assert chain.find_marked(mark) == principal
+
+
+def test_token_that_could_not_be_confirmed_is_not_found_by_its_mark(
+    world: Introspected, chain: AuthenticatorChain, clock: FakeClock
+) -> None:
+    world.say("opaque")
+    chain.authenticate("Bearer opaque")
+    world.down.add(ISSUER)
+    clock.advance(60)
+    assert chain.find_known("Bearer opaque") is not None
+    settle()
+    assert chain.find_marked(chain.mark_of("Bearer opaque")) is None

@@ -24,7 +24,7 @@ def coalescer(query: Query) -> Coalescer:
 def test_requests_of_one_moment_share_a_query() -> None:
     asked: list[list[list[object]]] = []
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         asked.append(columns)
         await asyncio.sleep(0)
         return [(number, f"row of {key}") for number, key in enumerate(columns[0], start=1) if key != "missing"]
@@ -40,7 +40,7 @@ def test_requests_of_one_moment_share_a_query() -> None:
 def test_requests_for_the_same_are_one_question() -> None:
     asked: list[list[list[object]]] = []
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         asked.append(columns)
         return [(number, f"row of {key}") for number, key in enumerate(columns[0], start=1)]
 
@@ -56,7 +56,7 @@ def test_who_comes_while_a_query_runs_is_answered_by_a_later_one() -> None:
     running = asyncio.Event()
     asked: list[object] = []
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         asked.append(list(columns[0]))
         running.set()
         await asyncio.sleep(0.01)
@@ -77,7 +77,7 @@ def test_who_comes_while_a_query_runs_is_answered_by_a_later_one() -> None:
 def test_a_query_takes_a_bounded_number_of_keys() -> None:
     sizes: list[int] = []
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         sizes.append(len(columns[0]))
         return [(number, key) for number, key in enumerate(columns[0], start=1)]
 
@@ -94,7 +94,7 @@ def test_a_query_takes_a_bounded_number_of_keys() -> None:
 def test_an_error_reaches_everybody_who_waits_and_the_next_is_served(error: Exception) -> None:
     failing = True
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         if failing:
             raise error
         return [(1, "row")]
@@ -115,7 +115,7 @@ def test_an_error_reaches_everybody_who_waits_and_the_next_is_served(error: Exce
 def test_a_broken_connection_is_tried_once_more() -> None:
     tries = 0
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         nonlocal tries
         tries += 1
         if tries == 1:
@@ -130,7 +130,7 @@ def test_a_silent_database_is_not_asked_again_for_anybody_who_waits() -> None:
     tries = 0
     asked = asyncio.Event()
 
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         nonlocal tries
         tries += 1
         asked.set()
@@ -149,7 +149,7 @@ def test_a_silent_database_is_not_asked_again_for_anybody_who_waits() -> None:
 
 
 def test_a_request_that_went_away_disturbs_nobody() -> None:
-    async def query(columns: list[list[object]]) -> list[Row]:
+    async def query(columns: list[list[object]], **_: bool) -> list[Row]:
         await asyncio.sleep(0.01)
         return [(number, key) for number, key in enumerate(columns[0], start=1)]
 

@@ -71,7 +71,7 @@ def test_a_header_that_comes_twice_is_no_business_of_the_hot_routes(monkeypatch:
         return 200, [], request.headers[b"x-project-id"]
 
     monkeypatch.setattr(asgi, "HOT_ROUTES", [answering])
-    once = [(b"x-project-id", b"mine")]
+    once = [(b"host", b"catalog.test"), (b"x-project-id", b"mine")]
     assert asyncio.run(asgi._hot(request_with(once), b"")) == (200, [], b"mine")
     assert asyncio.run(asgi._hot(request_with(once * 2), b"")) is None
 

@@ -130,3 +130,12 @@ def test_ids_are_32_bit_integers() -> None:
     for beyond in (2**31, -(2**31) - 1):
         with pytest.raises(BadRequest, match=r"Expected `int` [<>]= -?214748364[78] - at `\$.fields\[3\].id`"):
             read(schema(field(beyond, "n", "int")))
+
+
+def test_names_that_are_repeated_by_what_is_nested_in_them_are_bounded() -> None:
+    """A megabyte of JSON, whose full names would be gigabytes."""
+    inner = [field(1000 + number, f"a{number}", "int") for number in range(9_000)]
+    for depth in range(30):
+        inner = [field(depth + 1, "n" * 8000, {"type": "struct", "fields": inner})]
+    with pytest.raises(BadRequest, match="the full names of its fields"):
+        read(schema_of(inner))

@@ -119,5 +119,10 @@ class KafkaSink:
 
     def _reason(self, error: KafkaError) -> str:
         """The broker's own words, or what was wrong with the connection while messages waited."""
+        if error.code() == KafkaError._MSG_TIMED_OUT and not self._trouble:  # noqa: SLF001
+            return (
+                f"Kafka did not store events within {self._timeout_s:g} s, although it was reached: see the log of the "
+                "brokers (disks, quotas, replicas in sync)"
+            )
         shown = self._trouble if error.code() == KafkaError._MSG_TIMED_OUT and self._trouble else error  # noqa: SLF001
         return f"{_REFUSALS.get(shown.code(), 'Kafka does not take events now')}: {shown.str()}"

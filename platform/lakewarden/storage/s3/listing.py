@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
-from lakewarden.storage.object_faults import Fault, StoreFailed, region_in
+from lakewarden.storage.object_faults import Fault, StoreFailed, plain_code, region_in
 from lakewarden.storage.object_listing import Entry, NotRemoved, Pages
 from lakewarden.storage.s3.bounded_answers import FAILURES
 
@@ -57,7 +57,7 @@ class S3Listing:
         request = {"Objects": [self._named(each) for each in entries], "Quiet": True}
         with translating():
             answer = self._client.delete_objects(Bucket=self._bucket, Delete=request)
-        errors = [NotRemoved(each["Key"], each.get("Code", "")) for each in answer.get("Errors", [])]
+        errors = [NotRemoved(each["Key"], plain_code(each.get("Code")) or "") for each in answer.get("Errors", [])]
         return [each for each in errors if each.code != "NoSuchKey"]
 
     def _objects(self, prefix: str, *, after: str = "", within_s: float | None = None) -> Iterator[Entry]:

@@ -189,8 +189,12 @@ class S3Profile(StorageProfile):
     def signer(self, credential: StorageCredential | None) -> RequestSigner:
         from lakewarden.storage.s3.request_signer import S3RequestSigner  # noqa: PLC0415 its libraries take time to load
         from lakewarden.storage.s3.server_keys import server_keys  # noqa: PLC0415
+        from lakewarden.storage.s3.signing_headers import Bounds  # noqa: PLC0415
 
-        return S3RequestSigner(self, server_keys(self, _given(credential, self.bucket), config.current().storage))
+        settings = config.current().storage
+        aws = settings.aws
+        bounds = Bounds(aws.signing_max_uri_characters, aws.signing_max_headers, aws.signing_max_header_bytes)
+        return S3RequestSigner(self, server_keys(self, _given(credential, self.bucket), settings), bounds)
 
     def open_as_engine(self, access: ClientAccess) -> Storage:
         from lakewarden.storage.s3.storage import S3Storage  # noqa: PLC0415 as above

@@ -7,6 +7,7 @@ from lakewarden.errors import BadRequest
 from lakewarden.storage.request_signing import Reach, SignedRequest, SignRequest
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.server_keys import LOOK_AGAIN, ServerKeys
+from lakewarden.storage.s3.signing_headers import Bounds
 from lakewarden.storage.s3.signing_hosts import Hosts
 from lakewarden.storage.s3.signing_rules import Signable, SigningRules
 from lakewarden.storage.s3.sigv4 import Signer
@@ -15,10 +16,10 @@ from lakewarden.storage.s3.sigv4 import Signer
 class S3RequestSigner:
     """Keys that change are looked at again after some seconds, by a request that may wait for them."""
 
-    def __init__(self, profile: S3Profile, keys: ServerKeys) -> None:
+    def __init__(self, profile: S3Profile, keys: ServerKeys, bounds: Bounds | None = None) -> None:
         self._region = profile.region
         self._base = f"s3://{profile.bucket}/"
-        self._rules = SigningRules(profile.bucket, Hosts(profile), is_aws=profile.is_of_aws)
+        self._rules = SigningRules(profile.bucket, Hosts(profile), is_aws=profile.is_of_aws, bounds=bounds or Bounds())
         self._keys = keys
         self._current: tuple[Signer, float] | None = None
 

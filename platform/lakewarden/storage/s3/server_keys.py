@@ -19,6 +19,7 @@ from botocore.session import Session
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.object_faults import plain_code
 from lakewarden.storage.s3.bounded_answers import FAILURES, bounded
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
 from lakewarden.storage.s3.issued_keys import IssuedKeys
@@ -44,11 +45,11 @@ class ServerKeys:
         try:
             self._credentials.get_frozen_credentials()
         except ClientError as error:
-            code = error.response.get("Error", {}).get("Code", "")[:80]
+            code = plain_code(error.response.get("Error", {}).get("Code")) or ""
             raise StorageError(
                 f"The token service refused {self._of}: {code}; check the role, who may assume it, and the external id"
             ) from None
-        except FAILURES as error:
+        except (*FAILURES, ValueError, KeyError) as error:
             raise StorageUnavailable(f"There are no keys for {self._of}: {type(error).__name__}") from None
 
     def for_signing(self) -> SigningKeys:

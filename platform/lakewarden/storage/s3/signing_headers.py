@@ -2,17 +2,25 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from lakewarden.errors import BadRequest, Forbidden
 from lakewarden.storage.s3.sigv4 import UNSIGNED
 
-MOST_HEADERS: Final = 100
-MOST_BYTES: Final = 16 * 1024
+
+class Bounds(NamedTuple):
+    """How large a request to sign may be (settings `storage.aws.signing_max_…`)."""
+
+    uri_characters: int = 8192
+    headers: int = 100
+    header_bytes: int = 16 * 1024
+
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
-_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _HASH_HEADER: Final = "x-amz-content-sha256"
 COPY_SOURCE: Final = "x-amz-copy-source"
 
@@ -31,7 +39,7 @@ _OF_A_WRITE: Final = frozenset(
     }
 )
 """Signed where they say what is written. On a read they are not: engines use its signature for further ones."""
-_REPLACED: Final = frozenset({"x-amz-date", _HASH_HEADER})
+_WORDS: Final = frozenset({UNSIGNED, "STREAMING-UNSIGNED-PAYLOAD-TRAILER"})
 _AMZ: Final = frozenset(
     {
         COPY_SOURCE,
@@ -55,39 +63,98 @@ _NEVER_MATCHES: Final = "none"
 _PRIVATE_ACLS: Final = frozenset({"private", "bucket-owner-read", "bucket-owner-full-control"})
 
 
+class _Kind(Enum):
+    HOST = auto()
+    HASH = auto()
+    DATE = auto()
+    ACL = auto()
+    WRITTEN = auto()
+    SIGNED = auto()
+    REFUSED = auto()
+    OTHER = auto()
+
+
+_HOST, _HASH, _DATE, _ACL = _Kind.HOST, _Kind.HASH, _Kind.DATE, _Kind.ACL
+_WRITTEN, _SIGNED, _REFUSED, _OTHER = _Kind.WRITTEN, _Kind.SIGNED, _Kind.REFUSED, _Kind.OTHER
+_KINDS: Final = {"host": _HOST, _HASH_HEADER: _HASH, "x-amz-date": _DATE, "x-amz-acl": _ACL}
+
+
 class _Bad(BadRequest):
     def __init__(self, problem: str) -> None:
         super().__init__(f"Invalid headers of the request to sign: {problem}")
 
 
-def signed_headers(headers: Mapping[str, Sequence[str]], *, is_write: bool) -> dict[str, str]:
-    """Those that are signed, with names in lower case and values as Signature Version 4 writes them.
+class Headers(NamedTuple):
+    """`signed` are those that are signed, with names in lower case and values as Signature Version 4 writes them.
 
-    Raises BadRequest for what is not a valid header, Forbidden for one that would give others access to the file.
+    `payload` is what the engine says about the body: its hash, or the word that there is none.
     """
-    if len(headers) > MOST_HEADERS:
-        raise _Bad(f"there are {len(headers)}, and at most {MOST_HEADERS} are allowed")
+
+    signed: dict[str, str]
+    host: str | None
+    payload: str | None
+
+
+def read_headers(headers: Mapping[str, Sequence[str]], bounds: Bounds, *, is_write: bool) -> Headers:
+    """Raises BadRequest for what is not a valid header, Forbidden for one that would give others access to the file."""
+    _ensure_bounded(headers, bounds)
     signed: dict[str, str] = {}
-    size = 0
+    host = payload = None
     for name, values in headers.items():
-        lower = name.lower()
-        size += len(name) + sum(map(len, values))
-        if size > MOST_BYTES:
-            raise _Bad(f"they have more than {MOST_BYTES} bytes")
-        if not _NAME.fullmatch(name):
-            raise _Bad(f"{name[:80]!r} is not a valid name")
-        if not all(map(_VALUE.fullmatch, values)):
-            raise _Bad(f"the value of {name} contains a control character")
-        if lower.startswith("x-amz-"):
-            if lower in _REPLACED:
-                continue
-            _ensure_harmless(lower, values)
-        elif not is_write or lower not in _OF_A_WRITE:
+        lower, kind = _sorted_in(name)
+        if kind is _OTHER:
             continue
+        if kind is _HOST:
+            host = _only(lower, values, before=host)
+            continue
+        if kind is _HASH:
+            payload = _only(lower, values, before=payload)
+            continue
+        if kind is _DATE or (kind is _WRITTEN and not is_write):
+            continue
+        if kind is _ACL:
+            _ensure_private(values)
+        elif kind is _REFUSED:
+            raise Forbidden(f"Requests with the header {name[:80]} are not signed")
         if lower in signed:
             raise _Bad(f"{lower} is given twice, in different spellings")
         signed[lower] = ",".join(" ".join(value.split()) for value in values)
-    return signed
+    if payload is not None and payload not in _WORDS and not _DIGEST.fullmatch(payload):
+        raise _Bad(f"{_HASH_HEADER} must be a SHA-256 in hexadecimal digits, or {UNSIGNED}: chunks are not signed")
+    return Headers(signed, None if host is None else host.lower(), payload)
+
+
+def _only(name: str, values: Sequence[str], *, before: str | None) -> str | None:
+    if len(values) + (before is not None) > 1:
+        raise _Bad(f"{name} is given twice")
+    return values[0] if values else before
+
+
+def _ensure_bounded(headers: Mapping[str, Sequence[str]], bounds: Bounds) -> None:
+    if len(headers) > bounds.headers:
+        raise _Bad(f"there are {len(headers)}, and at most {bounds.headers} are allowed")
+    text = "".join([name + "".join(values) for name, values in headers.items()])
+    if len(text) > bounds.header_bytes:
+        raise _Bad(f"they have more than {bounds.header_bytes} bytes")
+    if _CONTROL.search(text):
+        for name, values in headers.items():
+            if any(map(_CONTROL.search, values)):
+                raise _Bad(f"the value of {name} contains a control character")
+
+
+@lru_cache(maxsize=1000)
+def _sorted_in(name: str) -> "tuple[str, _Kind]":
+    """The name in lower case, and what becomes of the header. Raises BadRequest for what is not a valid name."""
+    if not _NAME.fullmatch(name):
+        raise _Bad(f"{name[:80]!r} is not a valid name")
+    lower = name.lower()
+    if lower in _KINDS:
+        return lower, _KINDS[lower]
+    if not lower.startswith("x-amz-"):
+        return lower, _WRITTEN if lower in _OF_A_WRITE else _OTHER
+    if lower.startswith(_NOT_META) or (lower not in _AMZ and not lower.startswith(_AMZ_BEGINNINGS)):
+        return lower, _REFUSED
+    return lower, _SIGNED
 
 
 def guards(signed: Mapping[str, str]) -> dict[str, str]:
@@ -99,28 +166,6 @@ def guards(signed: Mapping[str, str]) -> dict[str, str]:
     return {_EXTRACTS: "false"} | ({} if COPY_SOURCE in signed else {f"{COPY_SOURCE}-if-match": _NEVER_MATCHES})
 
 
-def content_hash(headers: Mapping[str, Sequence[str]]) -> str | None:
-    """What the engine says about the body: its hash, or the word that there is none. Raises BadRequest for others."""
-    found = [value for name, values in headers.items() if name.lower() == _HASH_HEADER for value in values]
-    if not found:
-        return None
-    if len(found) > 1:
-        raise _Bad(f"{_HASH_HEADER} is given twice")
-    if not _HASH.fullmatch(found[0]) and found[0] not in {UNSIGNED, "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}:
-        raise _Bad(f"{_HASH_HEADER} must be a SHA-256 in hexadecimal digits, or {UNSIGNED}: chunks are not signed")
-    return found[0]
-
-
-def host_header(headers: Mapping[str, Sequence[str]]) -> str | None:
-    found = [value for name, values in headers.items() if name.lower() == "host" for value in values]
-    if len(found) > 1:
-        raise _Bad("host is given twice")
-    return found[0].lower() if found else None
-
-
-def _ensure_harmless(name: str, values: Sequence[str]) -> None:
-    if name == "x-amz-acl":
-        if not _PRIVATE_ACLS.issuperset(values):
-            raise Forbidden(f"x-amz-acl must be one of {', '.join(sorted(_PRIVATE_ACLS))}: others open files to others")
-    elif name.startswith(_NOT_META) or (name not in _AMZ and not name.startswith(_AMZ_BEGINNINGS)):
-        raise Forbidden(f"Requests with the header {name[:80]} are not signed")
+def _ensure_private(values: Sequence[str]) -> None:
+    if not _PRIVATE_ACLS.issuperset(values):
+        raise Forbidden(f"x-amz-acl must be one of {', '.join(sorted(_PRIVATE_ACLS))}: others open files to others")

@@ -15,17 +15,20 @@ from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.object_locations import problem_of
 from lakewarden.storage.request_signing import SignRequest
 from lakewarden.storage.s3.delete_bodies import deleted_keys
-from lakewarden.storage.s3.signing_headers import COPY_SOURCE, content_hash, guards, host_header, signed_headers
+from lakewarden.storage.s3.signing_headers import COPY_SOURCE, Bounds, guards, read_headers
 from lakewarden.storage.s3.signing_hosts import Hosts
 from lakewarden.storage.s3.sigv4 import UNSIGNED, CanonicalRequest
 from lakewarden.storage.s3.upload_ids import ensure_plain
 
-LONGEST_URI: Final = 8192
 LONGEST_KEY: Final = 1024
 """Bytes in UTF-8 (S3, object key naming)."""
+_READS: Final = frozenset({"GET", "HEAD"})
+_BOUNDS: Final = Bounds()
+_NO_NAMES: Final = frozenset[str]()
+_NOTHING: Final[dict[str, str]] = {}
 METHODS: Final = ("GET", "HEAD", "PUT", "POST", "DELETE")
 
-_URI: Final = re.compile(r"(https?)://([^/?#\\@]+)(/[^?#\\]*)?(?:\?([^#]*))?")
+_URI: Final = re.compile(r"(https?)://([^/?#\\@ ]+)(/[^?#\\ ]*)?(?:\?([^# ]*))?")
 _VISIBLE: Final = re.compile(r"[!-~]*")
 _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9/_.~-]*")
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -90,10 +93,11 @@ class _Url(NamedTuple):
 class SigningRules:
     """The rules for one bucket; `is_aws`: its store refuses headers that were added to a signed request."""
 
-    def __init__(self, bucket: str, hosts: Hosts, *, is_aws: bool) -> None:
+    def __init__(self, bucket: str, hosts: Hosts, *, is_aws: bool, bounds: Bounds = _BOUNDS) -> None:
         self._bucket = bucket
         self._hosts = hosts
         self._is_aws = is_aws
+        self._bounds = bounds
 
     def read(self, request: SignRequest) -> Signable:
         """What the request reaches.
@@ -106,8 +110,9 @@ class SigningRules:
             raise MethodNotAllowed(
                 f"Requests with the method {method[:20]!r} are not signed: only {', '.join(METHODS)}"
             )
-        url = self._url(request)
-        names = url.query.keys() - {_SDK_NOTE}
+        headers = read_headers(request.headers, self._bounds, is_write=method not in _READS)
+        url = self._url(request, headers.host)
+        names = url.query.keys() - {_SDK_NOTE} if url.query else _NO_NAMES
         if not url.key:
             level, keys = _on_bucket(request, names, url.query)
         else:
@@ -118,22 +123,23 @@ class SigningRules:
             if (upload := url.query.get("uploadId")) is not None:
                 ensure_plain(upload)
             level, keys = found, [url.key]
-        headers = signed_headers(request.headers, is_write=method not in {"GET", "HEAD"})
-        if COPY_SOURCE in headers:
+        signed = headers.signed
+        if COPY_SOURCE in signed:
             if method != "PUT":
                 raise BadRequest(f"{COPY_SOURCE} is for requests with the method PUT only")
-            keys = [*keys, self._copied_key(headers[COPY_SOURCE])]
+            keys = [*keys, self._copied_key(signed[COPY_SOURCE])]
         query = _canonical(url.query) if url.query else ""
-        payload = _payload(request, is_trusted="delete" not in names)
-        guarded = guards(headers) if method == "PUT" and not self._is_aws else {}
-        canonical = CanonicalRequest(method, url.host, url.path, query, headers | guarded, payload)
+        payload = _payload(request.body, headers.payload, is_trusted="delete" not in names)
+        guarded = guards(signed) if method == "PUT" and not self._is_aws else _NOTHING
+        canonical = CanonicalRequest(method, url.host, url.path, query, signed | guarded, payload)
         return Signable(level, keys, f"{url.origin}{url.path}{f'?{query}' if query else ''}", canonical, guarded)
 
-    def _url(self, request: SignRequest) -> _Url:
+    def _url(self, request: SignRequest, given: str | None) -> _Url:
+        """`given` is the header `host`."""
         uri = request.uri
-        if len(uri) > LONGEST_URI:
-            raise BadRequest(f"The uri has {len(uri)} characters, and at most {LONGEST_URI} are allowed")
-        parts = _URI.fullmatch(uri) if _VISIBLE.fullmatch(uri) else None
+        if len(uri) > (most := self._bounds.uri_characters):
+            raise BadRequest(f"The uri has {len(uri)} characters, and at most {most} are allowed")
+        parts = _URI.fullmatch(uri) if uri.isascii() and uri.isprintable() else None
         if parts is None:
             raise BadRequest(f"{uri[:200]!r} is not a valid uri: http or https, a host, and a percent-encoded path")
         scheme, host, path, query = parts.groups()
@@ -141,7 +147,6 @@ class SigningRules:
         place = self._hosts.find(scheme, host)
         if place is None:
             raise Forbidden(f"{scheme}://{host[:200]} is not where the warehouse's bucket is: {self._hosts}")
-        given = host_header(request.headers)
         if given is not None and given not in place.names:
             raise BadRequest(f"The header host is {given[:200]!r}, but the uri names {host[:200]!r}")
         before, rest = path[: len(place.before)], path[len(place.before) :]
@@ -193,12 +198,11 @@ def _on_bucket(
     return _READ, [prefix]
 
 
-def _payload(request: SignRequest, *, is_trusted: bool) -> str:
+def _payload(body: str | None, given: str | None, *, is_trusted: bool) -> str:
     """What is signed of the body; not `is_trusted`: the body was checked, so that no other may be sent."""
-    given = content_hash(request.headers)
-    if request.body is None or (is_trusted and given is not None):
+    if body is None or (is_trusted and given is not None):
         return given or UNSIGNED
-    own = sha256(request.body.encode()).hexdigest()
+    own = sha256(body.encode()).hexdigest()
     if given not in {None, own}:
         raise BadRequest("x-amz-content-sha256 is not the SHA-256 of the body")
     return own
@@ -238,7 +242,7 @@ def _decoded(text: str, part: str) -> str:
 
 def _ensure_key(key: str) -> None:
     """BadRequest for a key that some stores, or their gateways, take for another one."""
-    if len(key.encode()) > LONGEST_KEY:
+    if len(key) * 4 > LONGEST_KEY and len(key.encode()) > LONGEST_KEY:
         raise BadRequest(f"The key {key[:200]!r}… has more than {LONGEST_KEY} bytes, which no object of S3 has")
     problem = problem_of(key.removesuffix("/"))
     if problem is not None:

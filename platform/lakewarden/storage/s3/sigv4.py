@@ -53,10 +53,16 @@ class Signer:
         added = {"x-amz-content-sha256": request.payload, "x-amz-date": instant}
         if keys.session_token is not None:
             added["x-amz-security-token"] = keys.session_token
-        headers = {**request.headers, "host": request.host, **added}
-        names = sorted(headers)
-        lines = "\n".join([f"{name}:{headers[name]}" for name in names])
-        signed = ";".join(names)
+        if request.headers:
+            headers = {**request.headers, "host": request.host, **added}
+            names = sorted(headers)
+            lines = "\n".join([f"{name}:{headers[name]}" for name in names])
+            signed = ";".join(names)
+        else:  # most reads: in order as they are
+            lines = f"host:{request.host}\nx-amz-content-sha256:{request.payload}\nx-amz-date:{instant}"
+            signed = "host;x-amz-content-sha256;x-amz-date"
+            if keys.session_token is not None:
+                lines, signed = f"{lines}\nx-amz-security-token:{keys.session_token}", f"{signed};x-amz-security-token"
         canonical = f"{method}\n{request.path}\n{request.query}\n{lines}\n\n{signed}\n{request.payload}"
         scope = f"{day}/{self._region}/s3/aws4_request"
         text = f"AWS4-HMAC-SHA256\n{instant}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"

@@ -8,8 +8,10 @@ from botocore.exceptions import ClientError, NoCredentialsError
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.interface import StorageError
+from lakewarden.storage.object_faults import plain_code
 from lakewarden.storage.s3.bounded_answers import FAILURES
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity
+from lakewarden.storage.s3.endpoints import is_of_aws
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.server_keys import SESSION_NAME, own_keys, request_config
 from lakewarden.storage.s3.session_policy import session_policy
@@ -59,21 +61,26 @@ class TokenService:
         try:
             answer = self._client.assume_role(**self._request(policy))
         except ClientError as error:
-            raise self._refused(error) from error
-        except NoCredentialsError as error:
+            raise self._refused(error) from None
+        except NoCredentialsError:
             raise StorageError(
                 "The server has no AWS identity: give its machine, container or pod a role, or use an access key"
-            ) from error
-        except FAILURES as error:
+            ) from None
+        except (*FAILURES, ValueError) as error:
             # only its type: the text may be the answer, with keys in it
             logger.warning("STS at %s does not answer: %s", self._client.meta.endpoint_url, type(error).__name__)
             raise StorageError(
                 f"STS at {self._client.meta.endpoint_url} does not answer: check sts-endpoint and the network"
             ) from None
-        keys = answer["Credentials"]
-        return TemporaryKeys(
-            keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], expires_at=keys["Expiration"]
-        )
+        try:
+            keys = answer["Credentials"]
+            return TemporaryKeys(
+                keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], expires_at=keys["Expiration"]
+            )
+        except KeyError as error:
+            raise StorageError(
+                f"STS at {self._client.meta.endpoint_url} answered without {error}: check sts-endpoint"
+            ) from None
 
     def _request(self, policy: str) -> dict[str, Any]:
         profile = self._profile
@@ -91,12 +98,14 @@ class TokenService:
         return request
 
     def _refused(self, error: ClientError) -> StorageError:
-        code = error.response.get("Error", {}).get("Code", "")
+        code = plain_code(error.response.get("Error", {}).get("Code")) or ""
         role = role_of(self._profile)
         what = f"to assume the role {role}" if role else "to issue temporary keys"
-        # the store's own sentence may name accounts and policies: for operators only
-        logger.warning("STS at %s refused %s: %s", self._client.meta.endpoint_url, what, str(error)[:1000])
-        reason = _REASONS.get(code, f"it answered {code[:80]!r}")
+        endpoint = self._client.meta.endpoint_url
+        # AWS names accounts and policies, for operators only; other stores and sentences may repeat the request
+        said = error.response["Error"].get("Message", "") if code == "AccessDenied" and is_of_aws(endpoint) else ""
+        logger.warning("STS at %s refused %s: %s %r", endpoint, what, code, said[:1000])
+        reason = _REASONS.get(code, f"it answered {code!r}")
         if not role and code == "AccessDenied":
             reason = "the access key or its secret is not right, or its user may not do this"
         return StorageError(f"STS refused {what}: {reason}")

@@ -52,3 +52,18 @@ def test_a_line_of_the_log_is_for_people() -> None:
         "200 events of 1 table in 1 snapshots (2 files, 1.5 MB) after 2.0 s, 100 events/s, 1 values did not fit; "
         "95% were seen within 4.0 s; position 5"
     )
+
+
+def test_histograms_count_flushes_and_events() -> None:
+    status = Status()
+    status.add(FLUSHED)
+    found = status.freshness()["histograms"]
+    assert sum(found["flush"]["counts"]) == 1
+    assert (sum(found["freshness"]["counts"]), found["freshness"]["sum"]) == (200, 500.0)
+
+
+def test_what_was_written_is_taken_once() -> None:
+    status = Status()
+    status.add(FLUSHED)
+    assert status.take_written() == {("ns", "t")}
+    assert status.take_written() == set()

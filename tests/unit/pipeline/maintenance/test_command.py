@@ -15,7 +15,7 @@ from lakewarden.errors import BadRequest, InvalidArgument
 from pipeline.maintenance.command import Options, done_line, planned_lines
 from pipeline.maintenance.ledger import Done
 from pipeline.maintenance.plan import Step
-from pipeline.maintenance.policy import Operation
+from pipeline.maintenance.policy import Operation, of_warehouse
 from pipeline.maintenance.run import Planned
 from pipeline.maintenance.survey import Count
 
@@ -57,10 +57,10 @@ def test_a_warehouses_policy_stands_above_the_default_one(tmp_path: Path) -> Non
     prefix = "lakewarden.maintenance."
     default = json.dumps({prefix + "small-files": "5", prefix + "manifests": "6"})
     single = json.dumps({"sales": {prefix + "manifests": "7"}})
-    found = options(tmp_path, policy=default, warehouse_policies=single).policy("p/sales")
+    found = of_warehouse(options(tmp_path, policy=default, warehouse_policies=single).config, "p/sales")
     assert found == {prefix + "small-files": "5", prefix + "manifests": "7"}
     with pytest.raises(InvalidArgument, match="LAKEWARDEN__MAINTENANCE__POLICY: 'small'"):
-        options(tmp_path, policy='{"small": "5"}').policy("p/sales")
+        of_warehouse(options(tmp_path, policy='{"small": "5"}').config, "p/sales")
 
 
 def test_without_a_database() -> None:

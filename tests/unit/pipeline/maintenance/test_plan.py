@@ -1,6 +1,7 @@
 """Plans: what is worth doing to a table, and what that gains, from counted files and snapshots."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -100,3 +101,11 @@ def test_orphans_are_looked_for_with_an_age() -> None:
     policy = Policy(is_enabled=True, operations=(Operation.REMOVE_ORPHAN_FILES,), orphan_age_hours=30)
     step = one(plan(state(), policy, now_ms=NOW))
     assert (step.gain, step.older_than_ms) == (None, NOW - 30 * HOUR)
+
+
+def test_a_table_with_too_many_snapshots_expires_young_ones_too() -> None:
+    young = [Snapshot(number, number - 1 or None, NOW - 100 + number, has_position=False) for number in range(1, 11)]
+    found = state(snapshots=young, heads=[10], stored=Count(31, 4000))
+    assert plan(found, POLICY, now_ms=NOW) == []
+    step = one(plan(found, replace(POLICY, max_snapshots=4), now_ms=NOW))
+    assert (step.reason, step.older_than_ms) == ("6 snapshots may expire", NOW - 100 + 7)

@@ -69,3 +69,18 @@ def test_names_that_no_policy_has_are_refused_in_the_configuration() -> None:
     for wrong in ({"enabled": "true"}, of(small_file="3")):
         with pytest.raises(InvalidArgument, match="is not a property of a policy"):
             require_known(wrong, where="policy")
+
+
+@pytest.mark.parametrize(
+    ("hours", "allowed"),
+    [("22-5", {22, 23, 0, 1, 2, 3, 4}), ("0-24", set(range(24))), ("9-11", {9, 10}), ("23-24", {23})],
+)
+def test_operations_begin_in_some_hours_of_the_day_only(hours: str, allowed: set[int]) -> None:
+    policy = resolve({PREFIX + "hours": hours})
+    assert {hour for hour in range(24) if policy.allows(86_400 * 20_000 + hour * 3600 + 1800)} == allowed
+
+
+@pytest.mark.parametrize("hours", ["night", "5", "5-5", "24-3", "3-25", "3-٤"])
+def test_hours_that_are_not_valid_are_refused(hours: str) -> None:
+    with pytest.raises(InvalidArgument, match="two hours of the day in UTC"):
+        resolve({PREFIX + "hours": hours})

@@ -10,6 +10,7 @@ from lakewarden.errors import BadRequest, Forbidden, LakewardenError, MethodNotA
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.request_signing import Reach, SignRequest
 from lakewarden.storage.s3.profile import S3Profile
+from lakewarden.storage.s3.signing_headers import Bounds
 from lakewarden.storage.s3.signing_hosts import Hosts
 from lakewarden.storage.s3.signing_rules import Signable, SigningRules
 
@@ -414,3 +415,19 @@ def test_a_write_to_a_store_that_takes_further_headers_cannot_become_a_copy() ->
     assert copy.guards.keys() == {extracted}
     assert read("GET", f"{AT}/wh/t/f", by=compatible).guards == {}
     assert read("PUT", f"{AT}/wh/t/f").guards == {}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (Bounds(uri_characters=50), "at most 50 are allowed"),
+        (Bounds(headers=1), "there are 2, and at most 1 are allowed"),
+        (Bounds(header_bytes=9), "more than 9 bytes"),
+    ],
+)
+def test_the_size_of_requests_is_a_setting(bounds: Bounds, words: str) -> None:
+    bounded = SigningRules("lake", RULES._hosts, is_aws=True, bounds=bounds)
+    headers = {"range": "bytes=0-9", "accept": "*/*"}
+    read("GET", f"{AT}/wh/t/data/0123456789.parquet", headers)
+    with pytest.raises(BadRequest, match=words):
+        read("GET", f"{AT}/wh/t/data/0123456789.parquet", headers, by=bounded)

@@ -1,0 +1,101 @@
+"""What administrators do, from page to page; once with the keyboard alone."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.console.furnished import Furnished
+from tests.console.pages import Open
+
+MOST_STEPS = 80
+
+
+def test_a_warehouse_is_checked_live_and_created(open_page: Open, lake: Furnished) -> None:
+    page = open_page("/warehouses")
+    page.get_by_role("link", name="New warehouse").click()
+    page.get_by_role("link", name="Directory").click()
+    page.get_by_label("Name").fill("second <lake>")
+    page.get_by_label("Path").fill(
+        str(Path(lake.server.info.warehouse.location.removeprefix("file://")).parent / "second")
+    )
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_role("heading", name="All checks passed")).to_be_visible()
+    assert page.get_by_label("Name").input_value() == "second <lake>", "what was typed stays"
+    page.get_by_role("button", name="Create the warehouse").click()
+    expect(page.get_by_role("heading", name="second <lake>")).to_be_visible()
+    expect(page.get_by_text("This warehouse is empty")).to_be_visible()
+
+
+def test_find_preview_restore_and_go_forward_again(open_page: Open, lake: Furnished) -> None:
+    page = open_page(f"/warehouses/{lake.server.info.warehouse.id}")
+    page.get_by_label(re.compile("Search tables")).press_sequentially("orders", delay=30)
+    page.locator("#found").get_by_role("link", name=re.compile("^orders table")).click()
+    page.get_by_role("link", name="Data", exact=True).click()
+    # a process of its own reads them, within `console.preview_s`
+    expect(page.get_by_text("100 rows, in no particular order")).to_be_visible(timeout=30_000)
+    page.get_by_role("link", name="Snapshots").click()
+    page.get_by_label(f"first: snapshot {lake.first_snapshot}").check()
+    page.get_by_role("button", name="Restore the first").click()
+    expect(page.get_by_text("would no longer be visible to readers")).to_be_visible()
+    newest = page.locator("tbody tr").first.locator("td").first.inner_text()
+    page.get_by_role("button", name="Restore the table").click()
+    expect(page.get_by_role("heading", name=re.compile("snapshots, newest first"))).to_be_visible()
+    assert lake.catalog.load_table("sales.orders").scan().to_arrow().num_rows == 50
+    page.get_by_label(f"first: snapshot {newest}").check()
+    page.get_by_role("button", name="Restore the first").click()
+    page.get_by_role("button", name="Restore the table").click()
+    expect(page.get_by_role("heading", name=re.compile("snapshots, newest first"))).to_be_visible()
+    current = lake.catalog.load_table("sales.orders").current_snapshot()
+    assert current is not None
+    assert str(current.snapshot_id) == newest
+
+
+def test_grant_and_revoke_with_a_press(open_page: Open, lake: Furnished) -> None:
+    page = open_page(f"/warehouses/{lake.server.info.warehouse.id}/rights/table/{lake.orders}")
+    page.get_by_label("User or role").fill("oidc~mira")
+    page.get_by_label("may").select_option("select")
+    page.get_by_role("button", name="Grant", exact=True).click()
+    page.get_by_role("button", name="Grant modify to Mira Koch").click()
+    page.get_by_role("button", name="Revoke modify of Mira Koch").click()
+    expect(page.get_by_role("button", name="Grant modify to Mira Koch")).to_be_visible()
+    page.get_by_role("button", name="Revoke select of Mira Koch").click()
+    expect(page.get_by_text("Mira Koch")).to_have_count(0)
+
+
+def test_protect_drop_and_bring_back_with_the_keyboard_alone(open_page: Open, lake: Furnished) -> None:
+    page = open_page(f"/namespaces/{lake.namespace('sales')}")
+    go_to(page, "returns")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/tables/**")
+    go_to(page, "Manage")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/manage")
+    go_to(page, "Protect")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Nobody can drop this table")).to_be_visible()
+    go_to(page, "Lift the protection")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Whoever may modify this table")).to_be_visible()
+    go_to(page, "name", attribute="id")
+    page.keyboard.type("returns")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/namespaces/**")
+    expect(page.get_by_role("link", name="returns")).to_have_count(0)
+    page.goto(f"{lake.warehouse}/dropped")
+    row = page.get_by_role("row", name=re.compile("sales.returns"))
+    expect(row).to_be_visible()
+    # the most recently dropped comes first
+    go_to(page, "Bring back")
+    page.keyboard.press("Enter")
+    expect(row).to_have_count(0)
+    assert lake.catalog.table_exists("sales.returns")
+
+
+def go_to(page: Page, text: str, *, attribute: str = "textContent") -> None:
+    """Press Tab until the element with this text has the focus, as somebody without a mouse does."""
+    for _ in range(MOST_STEPS):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"document.activeElement.{attribute}.trim()") == text:
+            return
+    raise AssertionError(f"{text} is not reached by {MOST_STEPS} presses of Tab")
