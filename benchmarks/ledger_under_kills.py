@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ledger_under_kills`: many fast commits while processes are killed, and a ledger of them all.
+"""`python -m benchmarks.ledger_under_kills`: many fast commits while server and database are killed, and their ledger.
 
 The soak has more kinds of faults and checks; this has more commits. Both kinds of commit scenarios take turns: tables
 apart, and one table for all clients. Between the two, the files of each table's history are compared with the answers.
@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 from benchmarks.failures import BenchmarkError
 from benchmarks.load.closed_loop import Plan, drive
@@ -26,6 +28,7 @@ from standalone.signals import interrupting
 
 _SLICE_S = 20.0
 _STEADY_S = 40.0
+_RECOVERY_S = 120.0
 
 
 @dataclass(slots=True)
@@ -35,6 +38,7 @@ class Outcome:
     commits: int = 0
     unknown: int = 0
     kills: int = 0
+    database_kills: int = 0
     problems: list[str] = field(default_factory=list)
 
     def note(self, workload: PropertyWorkload, problem: str | None) -> None:
@@ -47,14 +51,17 @@ class Outcome:
 
 
 class Killer(threading.Thread):
-    """Kills one of the processes that serve when all of them are up; looks every `every_s` seconds.
+    """Kills one of the processes that serve or, in turn, of Postgres, when all are up; looks every `every_s` seconds.
 
-    The supervisor replaces it.
+    The supervisor replaces its own. When a session of Postgres is killed, Postgres ends all others at once and recovers
+    from its log, as after kill -9 of all of it.
     """
 
-    def __init__(self, supervisor: int, *, every_s: float, seed: int) -> None:
+    def __init__(self, supervisor: int, postgres: int | None, *, every_s: float, seed: int) -> None:
         super().__init__(name="killer", daemon=True)
         self.kills = 0
+        self.database_kills = 0
+        self._postgres = postgres
         self._supervisor = supervisor
         self._every_s = every_s
         self._rng = random.Random(seed)  # noqa: S311 which one it is must be repeatable, not secret
@@ -73,9 +80,19 @@ class Killer(threading.Thread):
                 and len(serving) > 1
                 and all(now - since > _STEADY_S for since in self._seen.values())
             ):
-                with suppress(ProcessLookupError):
-                    os.kill(self._rng.choice(serving), signal.SIGKILL)
-                    self.kills += 1
+                self._kill(serving)
+
+    def _kill(self, serving: list[int]) -> None:
+        sessions = _sessions(self._postgres)
+        with suppress(ProcessLookupError):
+            if sessions and self.kills > self.database_kills:
+                os.kill(self._rng.choice(sessions), signal.SIGKILL)
+                self.database_kills += 1
+            else:
+                os.kill(self._rng.choice(serving), signal.SIGKILL)
+                self.kills += 1
+                return
+        self._seen.clear()  # the next one is killed when all have been steady again
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -89,6 +106,26 @@ class Killer(threading.Thread):
     def stop(self) -> None:
         self._over.set()
         self.join()
+
+
+def _sessions(postgres: int | None) -> list[int]:
+    """Postgres' processes that answer clients: their titles name the client's address, with its port."""
+    if postgres is None:
+        return []
+    tree = [each for each in processes.tree(postgres) if each.parent == postgres]
+    return [each.pid for each in tree if b"(" in Path(f"/proc/{each.pid}/cmdline").read_bytes()]
+
+
+def _until_ready(target: Target) -> None:
+    """Postgres may still be recovering."""
+    deadline = time.monotonic() + _RECOVERY_S
+    parts = urlsplit(target.client.uri)
+    while True:
+        with suppress(OSError), urlopen(f"http://{parts.netloc}/health/ready", timeout=5):
+            return
+        if time.monotonic() > deadline:
+            raise BenchmarkError(f"The server is not ready again after {_RECOVERY_S:.0f} s")
+        time.sleep(0.2)
 
 
 def main() -> int:
@@ -109,10 +146,12 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     verdict = "nothing lost, nothing doubled" if not found.problems else "; ".join(found.problems)
+    kills = f"{found.kills} processes and {found.database_kills} times the database killed"
+    minutes = (time.monotonic() - began) / 60
     print(
-        f"{found.commits:,} acknowledged commits, {found.unknown:,} of unknown outcome, "
-        f"{found.kills} processes killed, {(time.monotonic() - began) / 60:.1f} minutes: {verdict}"
+        f"{found.commits:,} acknowledged commits, {found.unknown:,} of unknown outcome, {kills}, {minutes:.1f} minutes"
     )
+    print(verdict)
     return 1 if found.problems else 0
 
 
@@ -127,7 +166,7 @@ def measured(options: argparse.Namespace, ready: Path) -> Outcome:
     ]
     for scenario in scenarios:
         scenario.prepare(target)
-    killer = Killer(target.parts.server, every_s=options.every, seed=options.seed)
+    killer = Killer(target.parts.server, target.parts.postgres, every_s=options.every, seed=options.seed)
     killer.start()
     try:
         while found.commits < options.commits:
@@ -138,12 +177,14 @@ def measured(options: argparse.Namespace, ready: Path) -> Outcome:
                 assert isinstance(workload, PropertyWorkload)  # noqa: S101 what this scenario makes
                 with killer.at_work():
                     drive(endpoint, workload, Plan(options.clients, _SLICE_S, 0))
+                _until_ready(target)
                 target.renew(ready)
                 found.note(workload, scenario.verdict(workload))
-                sys.stderr.write(f"  {found.commits:,} commits, {found.unknown:,} unknown, {killer.kills} kills\n")
+                kills = f"{killer.kills} + {killer.database_kills} kills"
+                sys.stderr.write(f"  {found.commits:,} commits, {found.unknown:,} unknown, {kills}\n")
     finally:
         killer.stop()
-    found.kills = killer.kills
+    found.kills, found.database_kills = killer.kills, killer.database_kills
     return found
 
 

@@ -20,16 +20,20 @@ _STOP_S = 60.0
 class DevelopmentServer:
     """A server of our own, stopped and removed at the end; its data and addresses survive `restart`.
 
-    `storage` is the kind of its warehouse, as `lakewarden dev --warehouse` knows it.
+    `storage` is the kind of its warehouse, as `lakewarden dev --warehouse` knows it; `endpoint` is that of an S3 store
+    that is running, whose keys are in the environment.
     `checkout` is another working copy, with an environment in its `.venv`, whose code is started instead of this one.
     """
 
-    def __init__(self, *, checkout: Path | None = None, processes: int = 1, storage: str = "file") -> None:
+    def __init__(
+        self, *, checkout: Path | None = None, processes: int = 1, storage: str = "file", endpoint: str | None = None
+    ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lakewarden-bench-"))
         self._folder.chmod(0o755)  # started as root, its Postgres runs as another user and has to get in
         self.ready = self._folder / "ready.json"
         places = ("--data-dir", str(self._folder / "data"), "--ready-file", str(self.ready))
-        arguments = ("dev", "--warehouse", storage, *places)
+        store = ("--s3-endpoint", endpoint) if endpoint else ()
+        arguments = ("dev", "--warehouse", storage, *store, *places)
         self._server = ManagedProcess(
             "`lakewarden dev`",
             lakewarden_command(*arguments) if checkout is None else command_of(checkout, *arguments),

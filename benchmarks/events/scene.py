@@ -1,4 +1,4 @@
-"""A database, both brokers, a webhook, and workers that serve them, for `python -m benchmarks.events`."""
+"""A server, both brokers, a webhook, and workers that serve them, for `python -m benchmarks.events`."""
 
 import os
 import random
@@ -8,17 +8,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import django
-from django.core.management import call_command
 from django.db import connection, connections
 
+from benchmarks.events import lake as lakes
 from benchmarks.events import receivers
+from benchmarks.events.lake import Lake
 from benchmarks.events.receivers import Events, Webhook
 from benchmarks.failures import BenchmarkError
 from tests.servers import kafka, nats, postgres
@@ -26,10 +26,11 @@ from tests.servers.kafka import KafkaServer
 from tests.servers.nats import NatsServer
 
 _NAME: Final = "events"
-_OBJECTS: Final = 20
 _SINKS: Final = ("kafka", "nats", "webhook")
-_STATES: Final = ("no sinks", "sinks up", "webhook slow", "all away")
-_ROUND: Final = 300  # changes of a state in a round
+_KILLS: Final = 9
+_AWAY_FROM: Final = 3
+_AWAY_TO: Final = 6
+_SOON_S: Final = 10.0
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -38,18 +39,18 @@ def opened() -> Iterator["Scene"]:
     """Django uses the database from here on."""
     with (
         tempfile.TemporaryDirectory(prefix="lw-bench-events-") as folder,
-        postgres.start() as database,
+        postgres.shared(),
         kafka.start() as broker,
         nats.start() as server,
         Webhook() as webhook,
+        lakes.opened(Path(folder)) as lake,
     ):
         os.environ["DJANGO_SETTINGS_MODULE"] = "lakewarden.settings"
-        os.environ["LAKEWARDEN__DATABASE__URL"] = database.create_database("lakewarden_events")
+        os.environ.update(lake.server.settings)
         django.setup()
-        call_command("migrate", interactive=False, verbosity=0)
         receivers.make_topic(broker.plain, _NAME)
         receivers.make_stream(server.url, _NAME)
-        scene = Scene(broker, server, webhook, Path(folder, "workers.log"))
+        scene = Scene(broker, server, webhook, lake, Path(folder, "workers.log"))
         try:
             yield scene
         finally:
@@ -59,79 +60,58 @@ def opened() -> Iterator["Scene"]:
 
 
 class Scene:
-    def __init__(self, broker: KafkaServer, server: NatsServer, webhook: Webhook, log: Path) -> None:
-        self._kafka, self._nats, self._webhook, self._log = broker, server, webhook, log
+    def __init__(self, broker: KafkaServer, server: NatsServer, webhook: Webhook, lake: Lake, log: Path) -> None:
+        self.kafka, self.nats, self.webhook, self.lake, self._log = broker, server, webhook, lake, log
         self.workers: list[subprocess.Popen[bytes]] = []
-        self._made: Counter[str] = Counter()
 
-    def storm(self, changes: int) -> None:
-        writing = threading.Thread(target=self._change, args=(changes,))
-        self._start(2)
+    def storm(self, commits: int) -> bool:
+        """Whether every event arrived at all three, in order for each table."""
+        writing = threading.Thread(target=self.lake.commit_many, args=(commits,))
+        self.start(2)
         writing.start()
         chance, killed = random.Random(7), 0  # noqa: S311 no secret
-        for away in (False, True, False):
-            if away:
-                self._kafka.stop()
-                self._nats.stop()
-            for _ in range(3):
-                time.sleep(chance.uniform(1, 3))
-                self.kill(1)
-                self._start(1)
-                killed += 1
-            if away:
-                self._kafka.start()
-                self._nats.start()
+        while writing.is_alive() or killed < _KILLS:
+            before, soon = self._delivered(), time.monotonic() + _SOON_S
+            while not self.webhook.is_away and self._delivered() == before and time.monotonic() < soon:
+                time.sleep(0.05)
+            time.sleep(chance.uniform(0, 2))
+            self.kill(1)
+            self.start(1)
+            killed += 1
+            if killed == _AWAY_FROM:
+                self.kafka.stop()
+                self.nats.stop()
+                self.webhook.is_away = True
+            if killed == _AWAY_TO:
+                self.kafka.start()
+                self.nats.start()
+                self.webhook.is_away = False
         writing.join()
-        self._until_delivered()
-        print(f"\n{changes} changes, {killed} relays killed, both brokers away once\n")
-        print("| sink | distinct events | more than once | in order per object |\n|---|---|---|---|")
+        self.until_delivered()
+        print(f"\n{commits} commits over REST, {killed} relays killed, all sinks away once\n")
+        print("| sink | distinct events of commits | more than once | in order for each table |\n|---|---|---|---|")
+        outcomes = []
         for name, events in self._received().items():
-            print(f"| {name} | {len({each['id'] for each in events})} | {_repeated(events)} | {_in_order(events)} |")
+            mine = [each for each in events if each["type"] == "updateTable"]
+            distinct, in_order = len({each["id"] for each in mine}), _in_order(mine)
+            print(f"| {name} | {distinct} | {len(mine) - distinct} | {'yes' if in_order else 'NO'} |", flush=True)
+            outcomes.append(distinct == commits and in_order)
+        return all(outcomes)
 
     def speed(self, changes: int) -> None:
         """Of one worker, each sink alone: how long it takes for what waits in the outbox."""
-        print("\n| sink | events per second | per second of processor time |\n|---|---|---|")
+        print("\n| sink | events per second | per second of processor time | core |\n|---|---|---|---|")
         for name in _SINKS:
             self.kill(len(self.workers))
-            self._change(changes)
-            self._start(1, only=name)
-            self._until(lambda name=name: self._is_served(name), "the worker")  # type: ignore[misc]
-            began, used = time.monotonic(), self._processor_s()
+            change_many(changes)
+            self.start(1, only=name)
+            self.until(lambda name=name: self.is_served(name), "the worker")  # type: ignore[misc]
+            began, used = time.monotonic(), self.processor_s()
             before = self._sent(name)
-            self._until(lambda name=name: self._is_reached(name), "the last event")  # type: ignore[misc]
-            sent = self._sent(name) - before
-            print(f"| {name} | {sent / (time.monotonic() - began):.0f} | {sent / (self._processor_s() - used):.0f} |")
-
-    def latency(self, rounds: int) -> None:
-        taken: dict[str, list[float]] = {state: [] for state in _STATES}
-        for _ in range(rounds):
-            for state in _STATES:
-                self.kill(len(self.workers))
-                self._webhook.delay_s = 0.05 if state == "webhook slow" else 0.0
-                self._webhook.is_away = state == "all away"
-                if state == "all away":
-                    self._kafka.stop()
-                    self._nats.stop()
-                self._start(1, only="" if state != "no sinks" else None)
-                self._until(lambda state=state: self._is_working(state), "the worker")  # type: ignore[misc]
-                taken[state] += self._change(_ROUND)
-                if state == "all away":
-                    self._kafka.start()
-                    self._nats.start()
-        print("\n| sinks | p50 (ms) | p99 (ms) | changes |\n|---|---|---|---|")
-        for state, seconds in taken.items():
-            cuts = statistics.quantiles(seconds, n=100)
-            print(f"| {state} | {cuts[49] * 1000:.2f} | {cuts[98] * 1000:.2f} | {len(seconds)} |")
-
-    def size(self) -> None:
-        events, stored = self._row(
-            "select (select count(*) from event_log), (select sum(pg_total_relation_size(inhrelid)) from pg_inherits "
-            "where inhparent = 'event_log'::regclass)"
-        )
-        (outbox,) = self._row("select pg_total_relation_size('outbox_event')")
-        each = float(stored) / max(events, 1)
-        print(f"\n{events} events in the log take {float(stored) / 1e6:.1f} MB, {each:.0f} bytes each; ", end="")
-        print(f"the outbox takes {outbox / 1e6:.1f} MB")
+            self.until(lambda name=name: self._is_reached(name), "the last event")  # type: ignore[misc]
+            sent, took, busy = self._sent(name) - before, time.monotonic() - began, self.processor_s() - used
+            print(f"| {name} | {sent / took:.0f} | {sent / busy:.0f} | {busy / took:.2f} |", flush=True)
+        self.kill(len(self.workers))
 
     def kill(self, count: int) -> None:
         for _ in range(count):
@@ -139,21 +119,21 @@ class Scene:
             oldest.kill()
             oldest.wait(20)
 
-    def _start(self, count: int, *, only: str | None = "") -> None:
-        """Serving one sink; empty: all of them; None: none."""
+    def start(self, count: int, *, only: str = "") -> None:
+        """Workers that serve one sink; empty: all of them."""
         environment = {**os.environ, **self._settings(only), "LAKEWARDEN__EVENTS__LEASE_S": "3"}
         for _ in range(count):
             with self._log.open("ab") as log:
                 command = [sys.executable, "-m", "lakewarden.cli", "work"]
                 self.workers.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
 
-    def _settings(self, only: str | None) -> Mapping[str, str]:
+    def _settings(self, only: str) -> Mapping[str, str]:
         sinks = {
-            "kafka": {"BOOTSTRAP_SERVERS": self._kafka.plain, "TOPIC": _NAME, "TIMEOUT_S": "3"},
-            "nats": {"SERVERS": self._nats.url, "STREAM": _NAME, "SUBJECT": _NAME, "TIMEOUT_S": "3"},
-            "webhook": {"URL": self._webhook.url, "SECRET": "s" * 32, "ALLOW_PRIVATE_ADDRESSES": "true"},
+            "kafka": {"BOOTSTRAP_SERVERS": self.kafka.plain, "TOPIC": _NAME, "TIMEOUT_S": "3"},
+            "nats": {"SERVERS": self.nats.url, "STREAM": _NAME, "SUBJECT": _NAME, "TIMEOUT_S": "3"},
+            "webhook": {"URL": self.webhook.url, "SECRET": "s" * 32, "ALLOW_PRIVATE_ADDRESSES": "true"},
         }
-        chosen = {} if only is None else {only: sinks[only]} if only else sinks
+        chosen = {only: sinks[only]} if only else sinks
         prefix = "LAKEWARDEN__EVENTS__SINKS"
         return {
             **{f"{prefix}__{sink}__FROM_OLDEST": "true" for sink in chosen},
@@ -164,62 +144,43 @@ class Scene:
             },
         }
 
-    def _change(self, count: int) -> list[float]:
-        """How long each took, in seconds."""
-        from tests.integration.events.events import change  # noqa: PLC0415 Django must be set up
-
-        taken: list[float] = []
-        for number in range(count):
-            name = f"t{number % _OBJECTS}"
-            began = time.perf_counter()
-            change(name, self._made[name])
-            taken.append(time.perf_counter() - began)
-            self._made[name] += 1
-        if threading.current_thread() is not threading.main_thread():
-            connections.close_all()
-        return taken
-
     def _received(self) -> dict[str, Events]:
         return {
-            "Kafka": receivers.of_kafka(self._kafka.plain, _NAME),
-            "NATS": receivers.of_nats(self._nats.url, _NAME),
-            "webhook": list(self._webhook.events),
+            "Kafka": receivers.of_kafka(self.kafka.plain, _NAME),
+            "NATS": receivers.of_nats(self.nats.url, _NAME),
+            "webhook": list(self.webhook.events),
         }
 
-    def _until_delivered(self) -> None:
-        self._until(lambda: all(map(self._is_reached, _SINKS)), "the last event")
+    def until_delivered(self) -> None:
+        self.until(lambda: all(map(self._is_reached, _SINKS)), "the last event")
+
+    def _delivered(self) -> float:
+        return row("select coalesce(sum(delivered), 0) from event_sink")[0]
 
     def _is_reached(self, sink: str) -> bool:
-        delivered, end, waiting = self._row(
+        delivered, end, waiting = row(
             "select (select delivered from event_sink where name = %s), (select max(position) from event_log), "
             "(select exists (select 1 from outbox_event))",
             sink,
         )
         return not waiting and delivered == end
 
-    def _is_working(self, state: str) -> bool:
-        (waits,) = self._row("select exists (select 1 from outbox_event)")
-        return not waits if state == "no sinks" else self._is_served("webhook")
-
-    def _is_served(self, sink: str) -> bool:
-        (holder,) = self._row("select (select leased_by from event_sink where name = %s)", sink)
+    def is_served(self, sink: str) -> bool:
+        (holder,) = row("select (select leased_by from event_sink where name = %s)", sink)
         return any(f"/{each.pid}/" in str(holder) for each in self.workers)
 
     def _sent(self, sink: str) -> int:
-        (sent,) = self._row("select sent from event_sink where name = %s", sink)
+        (sent,) = row("select sent from event_sink where name = %s", sink)
         return int(sent)
 
-    def _processor_s(self) -> float:
+    def processor_s(self) -> float:
         """The workers' own time and that of the system for them."""
-        stats = [Path(f"/proc/{each.pid}/stat").read_text().rpartition(")")[2].split() for each in self.workers]
-        return sum(int(each[11]) + int(each[12]) for each in stats) / _TICK
+        return sum(_processor_s(each.pid) for each in self.workers)
 
-    def _row(self, query: str, *parameters: str) -> tuple[float, ...]:
-        with connection.cursor() as cursor:
-            cursor.execute(query, parameters)
-            return tuple(cursor.fetchone())
+    def server_s(self) -> float:
+        return _processor_s(self.lake.server.process.pid)
 
-    def _until(self, condition: Callable[[], bool], what: str) -> None:
+    def until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + 600
         while not condition():
             if time.monotonic() > deadline:
@@ -227,15 +188,36 @@ class Scene:
             time.sleep(0.05)
 
 
-def _repeated(events: Events) -> int:
-    return len(events) - len({each["id"] for each in events})
+def _processor_s(process: int) -> float:
+    stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / _TICK
 
 
-def _in_order(events: Events) -> str:
+def row(query: str, *parameters: str) -> tuple[float, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return tuple(cursor.fetchone())
+
+
+def change_many(count: int) -> None:
+    """Changes that only the outbox knows: far faster than commits."""
+    from tests.integration.events.events import change  # noqa: PLC0415 Django must be set up
+
+    for number in range(count):
+        change(f"t{number % lakes.TABLES}", number)
+
+
+def _in_order(events: Events) -> bool:
     first: dict[str, dict[str, object]] = {}
     for each in events:
         first.setdefault(each["id"], each)
     versions: dict[str, list[int]] = {}
     for each in first.values():
         versions.setdefault(str(each["objectid"]), []).append(each["data"]["version"])  # type: ignore[index]
-    return "yes" if all(found == sorted(found) for found in versions.values()) else "NO"
+    return all(found == sorted(found) for found in versions.values())
+
+
+def middle(values: list[float]) -> str:
+    """The median, and the quarters around it."""
+    low, median, high = statistics.quantiles(values, n=4)
+    return f"{median:.2f} ({low:.2f} to {high:.2f})"
