@@ -17,6 +17,8 @@ from tests.servers.lakewarden_serve import LakewardenServer, prepared
 
 TABLES: Final = 20
 _WRITERS: Final = 4
+_TOKEN_USED_FOR_S: Final = 1800
+"""Half of its life."""
 _SCHEMA: Final = {
     "type": "struct",
     "schema-id": 0,
@@ -74,7 +76,7 @@ class Lake:
         return dict(json.loads(answer.data)) if answer.data else {}
 
     def _fresh_token(self) -> str:
-        if time.monotonic() - self._renewed_at > 1800 or not self._token:  # noqa: PLR2004 half of a token's life
+        if time.monotonic() - self._renewed_at > _TOKEN_USED_FOR_S or not self._token:
             self._token, self._renewed_at = self._issuer.admin_token(), time.monotonic()
         return self._token
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -105,10 +106,10 @@ class Scene:
             self.kill(len(self.workers))
             change_many(changes)
             self.start(1, only=name)
-            self.until(lambda name=name: self.is_served(name), "the worker")  # type: ignore[misc]
+            self.until(partial(self.is_served, name), "the worker")
             began, used = time.monotonic(), self.processor_s()
             before = self._sent(name)
-            self.until(lambda name=name: self._is_reached(name), "the last event")  # type: ignore[misc]
+            self.until(partial(self._is_reached, name), "the last event")
             sent, took, busy = self._sent(name) - before, time.monotonic() - began, self.processor_s() - used
             print(f"| {name} | {sent / took:.0f} | {sent / busy:.0f} | {busy / took:.2f} |", flush=True)
         self.kill(len(self.workers))

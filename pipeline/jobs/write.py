@@ -176,9 +176,10 @@ class TableWriter:
         metadata = self._metadata(target)
         covered = metadata.covered(self._log_id) if metadata else None
         if deletes and (covered is None or covered.to < part.upto):
-            if metadata is None:
-                self._lake.create(target, DELETED_COLUMNS, kind=Kind.DELETED, partitions="days(_cdc_written_at)")
             with self._locks.held(target):
+                if metadata is None:
+                    self._lake.create(target, DELETED_COLUMNS, kind=Kind.DELETED, partitions="days(_cdc_written_at)")
+                self._locks.ensure_ours()
                 self._lake.append(target, deleted(newest))
             done.snapshots += self._added(target)
         if lowest is None or self._metadata(target) is None:

@@ -1,15 +1,13 @@
 """A stream of server-sent events from the root application in this process, read as a browser reads it."""
 
-import asyncio
 import json
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.servers.asgi_client import AsgiClient, _loop, run
-
-PATIENCE_S = 20
+from tests.servers.asgi_client import AsgiClient
+from tests.servers.asgi_connection import AsgiConnection
 
 
 @dataclass(frozen=True)
@@ -21,43 +19,34 @@ class Sent:
     event: str = "message"
 
 
-class AsgiStream:
+class AsgiStream(AsgiConnection):
     def __init__(self, path: str, headers: Mapping[str, str]) -> None:
-        self._incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._outgoing: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._incoming.put_nowait({"type": "http.request", "body": b"", "more_body": False})
-        self._text = ""
-        self._reading = asyncio.Event()
-        self._reading.set()
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        self.last_id = ""
-        raw, _, query = path.partition("?")
-        given = {"host": "catalog.test", **headers}
-        self._scope: dict[str, Any] = {
+        scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
             "scheme": "http",
             "method": "GET",
-            "path": raw,
-            "raw_path": raw.encode(),
-            "query_string": query.encode(),
-            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
             "server": ("catalog.test", 80),
             "client": ("127.0.0.1", 50000),
         }
+        super().__init__(path, {"host": "catalog.test", **headers}, scope)
+        self._text = ""
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.last_id = ""
 
     def open(self) -> None:
-        self._task = asyncio.run_coroutine_threadsafe(self._serve(), _loop())
-        start = self._next()
-        self.status = start["status"]
-        self.headers = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
+        self.put({"type": "http.request", "body": b"", "more_body": False})
+        self.start()
+        begun = self.next()
+        self.status = begun["status"]
+        self.headers = {name.decode(): value.decode("latin-1") for name, value in begun["headers"]}
 
     def block(self) -> Sent:
         """The next block; fails if the stream has ended."""
         while "\n\n" not in self._text:
-            message = self._next()
+            message = self.next()
             assert message.get("more_body"), "the stream has ended"
             self._text += message["body"].decode()
         block, _, self._text = self._text.partition("\n\n")
@@ -74,34 +63,12 @@ class AsgiStream:
 
     def body(self) -> Any:
         """Of a refusal."""
-        return json.loads(self._next()["body"])
-
-    def has_ended(self) -> bool:
-        return self._task.done()
-
-    def rest(self) -> None:
-        """Until the stream ends."""
-        self._task.result(PATIENCE_S)
-
-    def stop_reading(self) -> None:
-        _loop().call_soon_threadsafe(self._reading.clear)
+        return json.loads(self.next()["body"])
 
     def leave(self) -> None:
-        _loop().call_soon_threadsafe(self._reading.set)
-        _loop().call_soon_threadsafe(self._incoming.put_nowait, {"type": "http.disconnect"})
-        self._task.result(PATIENCE_S)
-
-    def _next(self) -> dict[str, Any]:
-        return run(asyncio.wait_for(self._outgoing.get(), PATIENCE_S))
-
-    async def _serve(self) -> None:
-        from lakewarden.asgi import application  # noqa: PLC0415 it reads the configuration when it is imported
-
-        await application(self._scope, self._incoming.get, self._send)
-
-    async def _send(self, message: MutableMapping[str, Any]) -> None:
-        await self._reading.wait()
-        self._outgoing.put_nowait(dict(message))
+        self.read_again()
+        self.put({"type": "http.disconnect"})
+        self.rest()
 
 
 @contextmanager

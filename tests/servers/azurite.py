@@ -3,11 +3,9 @@
 It has no hierarchical namespace, no endpoint of ADLS and no signatures for directories.
 """
 
-import hashlib
 import os
 import secrets
 import shutil
-import subprocess
 import tempfile
 import time
 from base64 import b64encode
@@ -29,21 +27,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from lakewarden.cache_folder import cache_folder
-from standalone import staging
 from standalone.ports import HOST, free_port
 from standalone.process import ManagedProcess
+from tests.servers import npm
 
 ACCOUNT: Final = "lakehouse"
 
-_PINS = Path(__file__).parents[2] / "tools" / "azurite"
-_PROGRAM = Path("node_modules/azurite/dist/src/blob/main.js")
-_INSTALL_TIMEOUT_S = 900
 _READY_WITHIN_S = 60.0
 
 
 class AzuriteFailed(AssertionError):
-    """It cannot be had, or did not start; the message says why."""
+    """It did not start; the message says why."""
 
 
 @dataclass
@@ -77,33 +71,8 @@ class AzuriteServer:
 
 
 def provide() -> Path:
-    """The folder with the program and all that it needs, installed by npm if it is not in the cache yet."""
-    digest = hashlib.sha256((_PINS / "package-lock.json").read_bytes()).hexdigest()[:16]
-    target = cache_folder() / "azurite" / digest
-    if (target / _PROGRAM).is_file():
-        return target
-    npm = shutil.which("npm")
-    if npm is None:
-        raise AzuriteFailed(
-            "Azurite must be installed, but there is no `npm` on the PATH: install Node.js 20 or later."
-        )
-    with staging.locked(target.parent) as folder:
-        if not target.is_dir():
-            place = folder / digest
-            shutil.copytree(_PINS, place)
-            done = subprocess.run(
-                [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev"],
-                cwd=place,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-                timeout=_INSTALL_TIMEOUT_S,
-            )
-            if done.returncode != 0:
-                raise AzuriteFailed(f"`npm ci` ended with {done.returncode}:\n{done.stdout[-2000:]}")
-            place.rename(target)
-    return target
+    """The program, installed by npm if it is not in the cache yet."""
+    return npm.provide("azurite", "azurite/dist/src/blob/main.js")
 
 
 @contextmanager
@@ -121,7 +90,7 @@ def start(*, tls: Path | None = None) -> Iterator[AzuriteServer]:
             "azurite",
             [
                 node,
-                provide() / _PROGRAM,
+                provide(),
                 "--silent",
                 # it would send them to a host on the Internet
                 "--disableTelemetry",

@@ -1,4 +1,4 @@
-"""Spark tries what a data contract forbids, and is told the rule and the column."""
+"""Spark tries what a data contract forbids; the error names the rule and the column."""
 
 from collections.abc import Callable
 from typing import Any

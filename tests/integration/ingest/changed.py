@@ -1,9 +1,13 @@
 """Changes of what the gateway stands on: settings, rights, tables."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from ingest.services import log
+from ingest.services.statements import LogUnavailable
 from lakewarden import config
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -20,6 +24,19 @@ def limits(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
     whole = config.current()
     altered = whole.model_copy(update={"ingest": whole.ingest.model_copy(update=changed)})
     monkeypatch.setattr(config, "current", lambda: altered)
+
+
+@contextmanager
+def log_gone() -> Iterator[None]:
+    """The log does not answer: neither whoever appends, nor the replay of what was kept meanwhile."""
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise LogUnavailable("gone")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log, "_appended", fail)
+        patch.setattr(log, "head", fail)
+        yield
 
 
 def revoke(lake: Warehouse, name: str, privilege: str) -> None:

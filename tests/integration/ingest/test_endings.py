@@ -1,20 +1,17 @@
 """Why a socket is closed by the server, and what is answered while the log is not available."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ingest.services import log
-from ingest.services.statements import LogUnavailable
 from lakewarden.authn.interface import VerifiedToken
 from lakewarden.errors import NotAuthorized, Unavailable
 from tenants.models import Warehouse
 from tests.integration.ingest.batches import logged, run
-from tests.integration.ingest.changed import limits
+from tests.integration.ingest.changed import limits, log_gone
 from tests.integration.ingest.messages import batch, event
 from tests.servers.asgi_client import AsgiClient
 from tests.servers.asgi_socket import opened
@@ -76,22 +73,12 @@ def test_a_socket_on_which_nobody_speaks_is_closed(monkeypatch: pytest.MonkeyPat
         assert socket.closed() == (4408, "Nothing was received for 0.2 s")
 
 
-@contextmanager
-def gone() -> Iterator[None]:
-    async def fail(*_: Any, **__: Any) -> Any:
-        raise LogUnavailable("gone")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_appended", fail)
-        yield
-
-
 def test_without_the_log_and_a_fallback_file_batches_are_refused_and_can_be_sent_again(
     lake: Warehouse, engine: AsgiClient
 ) -> None:
     with opened() as socket:
         assert socket.ask(batch(1))["status"] == "ok"
-        with gone():
+        with log_gone():
             answers = [socket.ask(batch(2)) for _ in range(3)]
             assert engine.post("/lakehouse/cdc", {"events": [event(1)]}).error() == (503, "ServiceUnavailableException")
         assert socket.ask(batch(2))["status"] == "ok"

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,7 +23,7 @@ from tenants.services import projects, warehouses
 from tests.installation import ADMIN, Grant
 from tests.integration.catalog.observed import eventually
 from tests.integration.ingest.batches import logged, run
-from tests.integration.ingest.changed import create_table, limits, revoke
+from tests.integration.ingest.changed import create_table, limits, log_gone, revoke
 from tests.integration.ingest.messages import batch, connect, event
 from tests.servers.asgi_client import AsgiClient
 from tests.servers.asgi_socket import opened
@@ -61,19 +60,6 @@ def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *, most: int = 1 << 2
     return found
 
 
-@contextmanager
-def gone() -> Iterator[None]:
-    """The log does not answer: neither whoever appends, nor the replay."""
-
-    async def fail(*_: Any, **__: Any) -> Any:
-        raise LogUnavailable("gone")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_appended", fail)
-        patch.setattr(log, "head", fail)
-        yield
-
-
 def drained(fallback: Fallback) -> None:
     eventually(lambda: fallback.waiting_bytes == 0 and not fallback._chains)
 
@@ -82,7 +68,7 @@ def test_batches_are_kept_and_replayed_in_order(lake: Warehouse, fallback: Fallb
     with opened() as socket:
         socket.ask(connect(lastAckSequence=0))
         assert socket.ask(batch(1))["status"] == "ok"
-        with gone():
+        with log_gone():
             for number in range(2, 20):
                 socket.send(batch(number))
             answers = [socket.receive() for _ in range(18)]
@@ -102,7 +88,7 @@ def test_batches_are_kept_and_replayed_in_order(lake: Warehouse, fallback: Fallb
 def test_a_repetition_is_recognised_in_the_file_and_after_it(lake: Warehouse, fallback: Fallback) -> None:
     with opened() as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             assert socket.ask(batch(2))["status"] == "fallback"
             assert socket.ask(batch(2))["status"] == "duplicate"
             other = socket.ask(batch(2, event(9)))
@@ -145,10 +131,10 @@ def test_a_process_takes_over_what_one_before_it_has_left(
 ) -> None:
     with opened() as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             assert [socket.ask(batch(number))["status"] for number in (2, 3)] == ["fallback"] * 2
             left = killed(fallback)
-    with gone():
+    with log_gone():
         next_one = started(tmp_path, monkeypatch)
         assert next_one.waiting(lake.id) == 2
     with opened() as socket:
@@ -180,7 +166,7 @@ def test_requests_are_kept_too_and_repetitions_recognised(
 ) -> None:
     body = {"events": [event(1)]}
     assert engine.post("/lakehouse/cdc", {"events": [event(0)]}).status == 200
-    with gone():
+    with log_gone():
         first, again = (engine.post("/lakehouse/cdc", body).json() for _ in range(2))
     drained(fallback)
     later = engine.post("/lakehouse/cdc", body).json()
@@ -193,7 +179,7 @@ def test_a_file_that_is_full_refuses(lake: Warehouse, tmp_path: Path, monkeypatc
     big = [event(1, after={"x": "y" * 1500})]
     with opened() as socket:
         socket.ask(batch(1, *big))
-        with gone():
+        with log_gone():
             answers = [socket.ask(batch(number, *big)) for number in (2, 3, 4)]
         drained(fallback)
         assert socket.ask(batch(4, *big))["status"] in STORED
@@ -210,7 +196,7 @@ def test_a_disk_that_cannot_be_written_is_an_internal_error(
     started(tmp_path / "file", monkeypatch)
     with opened() as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             answer = socket.ask(batch(2))
         assert socket.ask(batch(2))["status"] == "ok"
     assert (answer["reason"], answer["shouldRetry"]) == ("internal_error", True)
@@ -224,7 +210,7 @@ def test_what_its_sender_may_not_do_any_more_is_set_aside_and_not_lost(
     grant("writer", "modify")
     with opened("writer") as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             assert socket.ask(batch(2))["status"] == "fallback"
             revoke(lake, "writer", "modify")
         drained(fallback)
@@ -240,7 +226,7 @@ def test_what_its_sender_may_not_do_any_more_is_set_aside_and_not_lost(
 def test_a_right_that_changed_for_others_stops_nothing(lake: Warehouse, fallback: Fallback, grant: Grant) -> None:
     with opened() as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             assert socket.ask(batch(2))["status"] == "fallback"
             grant("stranger", "select")
         drained(fallback)
@@ -252,7 +238,7 @@ def test_status_says_recovering_until_the_log_has_room(
 ) -> None:
     with opened() as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             assert socket.ask(batch(2))["status"] == "fallback"
             limits(monkeypatch, buffer_bytes=1)
         assert engine.get("/lakehouse/status").json()["state"] == "recovering"
@@ -288,7 +274,7 @@ def test_a_warehouse_whose_buffer_is_full_delays_no_other(
     with opened(path="/lakehouse/w/lake/ws") as full, opened(path="/lakehouse/w/other/ws") as roomy:
         assert [each.ask(batch(1))["status"] for each in (full, roomy)] == ["ok", "ok"]
         monkeypatch.setattr(appender.BATCHES, "_append", narrow)
-        with gone():
+        with log_gone():
             assert [each.ask(batch(2))["status"] for each in (full, roomy)] == ["fallback", "fallback"]
         eventually(lambda: [row[2] for row in logged(other.id)] == [1, 2])
         eventually(lambda: fallback.waiting(other.id) == 0)
@@ -311,7 +297,7 @@ def test_an_error_that_nobody_expects_does_not_end_the_replay(
 
     with opened() as socket:
         socket.ask(batch(1))
-        with gone():
+        with log_gone():
             assert socket.ask(batch(2))["status"] == "fallback"
             monkeypatch.setattr(appender.BATCHES, "_append", once)
         drained(fallback)

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from click.testing import CliRunner
 
+from lakewarden import config
 from lakewarden.cli import main
 from lakewarden.cli_maintenance import run
 from lakewarden.config.maintenance import MaintenanceConfig
@@ -63,7 +64,10 @@ def test_a_warehouses_policy_stands_above_the_default_one(tmp_path: Path) -> Non
         of_warehouse(options(tmp_path, policy='{"small": "5"}').config, "p/sales")
 
 
-def test_without_a_database() -> None:
+def test_without_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = config.current()
+    without = whole.model_copy(update={"database": whole.database.model_copy(update={"url": None})})
+    monkeypatch.setattr(config, "current", lambda: without)
     done = CliRunner().invoke(main, ["maintenance", "plan"])
     assert done.exit_code == 1
     assert "LAKEWARDEN__DATABASE__URL is not set" in done.stderr
