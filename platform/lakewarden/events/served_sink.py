@@ -29,6 +29,7 @@ class ServedSink:
         self._lease = Lease(name, holder, seconds=lease_s)
         self._lease_s = lease_s
         self._position: int | None = None
+        self._ahead: set[int] = set()  # positions beyond it that the sink has, too
         self._sink: Sink | None = None
         self._failures = 0
         self._nudges = 0
@@ -50,6 +51,7 @@ class ServedSink:
         except LeaseLost as lost:
             logger.warning("%s", lost)
             self._position = None
+            self._ahead.clear()  # the sink may have been set back
             self._disconnect()
             return 0.0
         except SinkFailed as error:
@@ -92,10 +94,10 @@ class ServedSink:
         events = log.read(
             after=position, up_to=end, limit=settings.batch, types=settings.types, projects=settings.projects
         )
-        if events:
+        if messages := [self._message(each) for each in events if each.position not in self._ahead]:
             self._lease.renew()  # a lost one is noticed before anything is sent
-            self._send_batch([self._message(each) for each in events])
-        self._reach(events[-1].position if len(events) == settings.batch else end, sent=len(events))
+            self._send_batch(messages)
+        self._reach(events[-1].position if len(events) == settings.batch else end, sent=len(messages))
         return 0.0
 
     def _send_batch(self, messages: Sequence[Message]) -> None:
@@ -103,13 +105,16 @@ class ServedSink:
             dead_letters.keep(self._name, self._send(messages))
         except SinkFailed as error:
             dead_letters.keep(self._name, error.refused)
+            self._ahead |= error.ahead
             if error.done:
                 self._reach(messages[error.done - 1].position, sent=error.done)
             raise
 
     def _reach(self, position: int, *, sent: int) -> None:
-        self._lease.advance(position, sent=sent)
+        passed = {each for each in self._ahead if each <= position}
+        self._lease.advance(position, sent=sent + len(passed))
         self._position = position
+        self._ahead -= passed
 
     def _send_letters(self) -> None:
         if not self._may_have_letters:

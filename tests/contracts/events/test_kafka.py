@@ -15,13 +15,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from lakewarden.config import KafkaSinkConfig
 from lakewarden.events.sinks.interface import Message, SinkFailed
 from lakewarden.events.sinks.kafka import KafkaSink
+from tests.contracts.events.brokers import Events, consumed_from_topic
 from tests.contracts.events.faults import Workers, frozen, running, storm
 from tests.servers import kafka
 from tests.servers.certificates import Certificates
@@ -50,23 +50,8 @@ def message(number: int, *, key: str = "t", size: int = 0) -> Message:
     return Message(number, uuid4(), "updateTable", key, body)
 
 
-def consumed(broker: KafkaServer, topic: str) -> list[dict[str, Any]]:
-    """All that can be read, in the order of each partition."""
-    consumer = Consumer({"bootstrap.servers": broker.plain, "group.id": str(uuid4()), "enable.auto.commit": False})
-    found: list[dict[str, Any]] = []
-    for number in range(PARTITIONS):
-        place = TopicPartition(topic, number, 0)
-        _, end = consumer.get_watermark_offsets(place, timeout=60)
-        consumer.assign([place])
-        offset = 0
-        while offset < end:
-            record = consumer.poll(30)
-            assert record is not None, f"partition {number} ends at {end}, and nothing came after {offset}"
-            assert record.error() is None, record.error()
-            offset = (record.offset() or 0) + 1
-            found.append(json.loads(record.value() or b""))
-    consumer.close()
-    return found
+def consumed(broker: KafkaServer, topic: str) -> Events:
+    return consumed_from_topic(broker, topic, range(PARTITIONS))
 
 
 def sink(address: str, topic: str, **settings: Any) -> KafkaSink:

@@ -1,26 +1,23 @@
 """Events in a real stream of JetStream, read by an independent consumer: none lost, in order, faults named."""
 
-import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import nats
-import nats.errors
 import pytest
-from nats.js import JetStreamContext
-from nats.js.api import ConsumerConfig, DeliverPolicy, DiscardPolicy, StorageType, StreamConfig
+from nats.js.api import DiscardPolicy, StorageType, StreamConfig
 from pydantic import SecretStr, ValidationError
 
 from lakewarden.config import NatsSinkConfig
 from lakewarden.events.leases import LeaseLost
 from lakewarden.events.sinks.interface import Message, SinkFailed
 from lakewarden.events.sinks.nats import NatsSink
+from tests.contracts.events.brokers import consumed_from_stream, with_stream
 from tests.contracts.events.faults import Workers, frozen, running, storm
 from tests.servers import nats as nats_server
 from tests.servers.certificates import Certificates
@@ -37,17 +34,6 @@ def server() -> Iterator[NatsServer]:
         yield running_server
 
 
-def with_stream(url: str, work: Callable[[JetStreamContext], Coroutine[Any, Any, Any]], **options: Any) -> Any:
-    async def connected() -> Any:
-        client = await nats.connect(url, allow_reconnect=False, **options)
-        try:
-            return await work(client.jetstream())
-        finally:
-            await client.close()
-
-    return asyncio.run(connected())
-
-
 @pytest.fixture
 def make(server: NatsServer) -> Callable[..., str]:
     """Makes a stream for the subjects below its name, and returns the name."""
@@ -59,23 +45,6 @@ def make(server: NatsServer) -> Callable[..., str]:
         return name
 
     return made
-
-
-def consumed(url: str, stream: str) -> list[dict[str, Any]]:
-    """All that is stored, in its order."""
-
-    async def read(context: JetStreamContext) -> list[dict[str, Any]]:
-        count = (await context.stream_info(stream)).state.messages
-        config = ConsumerConfig(deliver_policy=DeliverPolicy.ALL)
-        inbox = await context.pull_subscribe("", stream=stream, config=config)
-        found: list[dict[str, Any]] = []
-        while len(found) < count:
-            for each in await inbox.fetch(min(500, count - len(found)), timeout=20):
-                await each.ack()
-                found.append(json.loads(each.data) | {"subject of the message": each.subject})
-        return found
-
-    return list(with_stream(url, read))
 
 
 def held() -> None:
@@ -93,7 +62,7 @@ def message(number: int, *, key: str = "t", size: int = 0) -> Message:
 
 
 def numbers(server: NatsServer, stream: str) -> list[int]:
-    return [each["data"]["version"] for each in consumed(server.url, stream)]
+    return [each["data"]["version"] for each in consumed_from_stream(server.url, stream)]
 
 
 def test_messages_are_in_the_stream_once_when_they_are_delivered(server: NatsServer, make: Callable[..., str]) -> None:
@@ -102,7 +71,7 @@ def test_messages_are_in_the_stream_once_when_they_are_delivered(server: NatsSer
     with closing(sink(server, stream)) as one:
         assert one.deliver(messages) == []
         assert one.deliver(messages[-10:]) == []  # as after a failure: the stream knows them
-    events = consumed(server.url, stream)
+    events = consumed_from_stream(server.url, stream)
     assert [each["data"]["version"] for each in events] == sorted(range(600), key=lambda each: each)
     assert {each["subject of the message"] for each in events} == {f"{stream}.updateTable"}
 
@@ -267,11 +236,13 @@ def workers(server: NatsServer, make: Callable[..., str], database: None, tmp_pa
 
 @pytest.mark.timeout(600)
 def test_no_event_is_lost_while_the_broker_stops_and_relays_are_killed(server: NatsServer, workers: Workers) -> None:
-    storm(workers, stop=server.stop, start=server.start, received=lambda: consumed(server.url, workers.stream))
+    storm(
+        workers, stop=server.stop, start=server.start, received=lambda: consumed_from_stream(server.url, workers.stream)
+    )
 
 
 @pytest.mark.timeout(600)
 def test_a_relay_that_was_frozen_for_longer_than_its_lease_changes_no_order(
     server: NatsServer, workers: Workers
 ) -> None:
-    frozen(workers, received=lambda: consumed(server.url, workers.stream))
+    frozen(workers, received=lambda: consumed_from_stream(server.url, workers.stream))

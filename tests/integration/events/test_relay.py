@@ -149,6 +149,21 @@ def test_what_a_sink_has_taken_is_not_sent_again_after_a_failure(
     assert memory.numbers == [3]
 
 
+def test_what_a_sink_has_taken_beyond_a_failure_is_not_sent_again_but_after_a_replay(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        change(f"t{number}", number)
+    memory.faults = [SinkFailed("full for some", done=1, ahead={3, 5}), SinkFailed("still full", ahead={2})]
+    with relaying(monkeypatch, lake=sink()):
+        until(lambda: EventSink.objects.filter(name="lake", delivered=6).exists(), "the rest")
+        assert memory.numbers == [3, 5]
+        assert EventSink.objects.get(name="lake").sent == 6
+        replayed("lake", timezone.now() - timedelta(hours=1))
+        until(lambda: len(memory.received) == 8, "all again")
+    assert memory.numbers[2:] == list(range(6))
+
+
 def test_a_poison_event_is_set_aside_and_the_others_arrive(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         change("t", number)

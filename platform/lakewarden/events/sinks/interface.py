@@ -1,8 +1,9 @@
 """The interface of sinks, which deliver events outside."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import takewhile
+from typing import Protocol, Self
 from uuid import UUID
 
 
@@ -33,12 +34,30 @@ a process that was frozen sends no more than what was on its way."""
 class SinkFailed(Exception):
     """The sink cannot be reached, or does not take events now: they are delivered later. The message says why.
 
-    The first `done` messages of the batch need not be delivered again; `refused` are among them.
+    The first `done` messages of the batch need not be delivered again, and neither need later ones whose positions are
+    in `ahead`: a sink that is full for one partition, or for large messages, would get all others again with each
+    attempt. `refused` are among them.
     """
 
-    def __init__(self, message: str, *, done: int = 0, refused: Sequence[Refused] = ()) -> None:
+    def __init__(
+        self, message: str, *, done: int = 0, refused: Sequence[Refused] = (), ahead: Collection[int] = ()
+    ) -> None:
         super().__init__(message)
-        self.done, self.refused = done, refused
+        self.done, self.refused, self.ahead = done, refused, frozenset(ahead)
+
+    @classmethod
+    def after(
+        cls, message: str, messages: Sequence[Message], *, settled: Collection[int], refused: Sequence[Refused] = ()
+    ) -> Self:
+        """Those in `settled` are durable, or refused. After one that is not, its object's events are sent again."""
+        done = sum(1 for _ in takewhile(lambda each: each.position in settled, messages))
+        ahead, waiting = set[int](), set[str]()
+        for each in messages[done:]:
+            if each.position not in settled:
+                waiting.add(each.key)
+            elif each.key not in waiting:
+                ahead.add(each.position)
+        return cls(message, done=done, refused=refused, ahead=ahead)
 
 
 class Sink(Protocol):

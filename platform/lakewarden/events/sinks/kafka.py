@@ -34,6 +34,7 @@ class KafkaSink:
         self._ensure_mine = ensure_mine
         self._topic, self._timeout_s = settings.topic, settings.timeout_s
         self._trouble: KafkaError | None = None
+        self._stored: set[int] = set()
         chosen = {
             "bootstrap.servers": ",".join(settings.bootstrap_servers),
             "client.id": "lakewarden",
@@ -53,13 +54,20 @@ class KafkaSink:
             raise SinkFailed(f"The options of Kafka are not valid: {error.args[0].str()}") from error
 
     def deliver(self, messages: Sequence[Message]) -> Sequence[Refused]:
+        self._stored.clear()
+        try:
+            return self._refused(messages)
+        except SinkFailed as error:
+            raise SinkFailed.after(str(error), messages, settled=self._stored) from error
+
+    def _refused(self, messages: Sequence[Message]) -> Sequence[Refused]:
         failed = self._failures(messages)
         if not failed:
             return []
         if len(messages) == 1:
             return [Refused(each, error.str()) for each, error in failed]
         # a broker refuses records by batches, because of one of them: each of these is sent alone
-        return [refused for each, _ in failed for refused in self.deliver([each])]
+        return [refused for each, _ in failed for refused in self._refused([each])]
 
     def _failures(self, messages: Sequence[Message]) -> list[tuple[Message, KafkaError]]:
         """Those that the broker refused for what they are. Raises SinkFailed for any other failure."""
@@ -84,6 +92,8 @@ class KafkaSink:
     def _produce(self, message: Message, outcomes: dict[int, KafkaError | None]) -> None:
         def ended(error: KafkaError | None, _: KafkaMessage) -> None:
             outcomes[message.position] = error
+            if error is None:
+                self._stored.add(message.position)
 
         headers: list[tuple[str, Any]] = [("content-type", CONTENT_TYPE)]
         while True:

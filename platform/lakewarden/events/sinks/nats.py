@@ -50,16 +50,21 @@ class NatsSink:
     async def _deliver(self, messages: Sequence[Message]) -> Sequence[Refused]:
         stream = (await self._connected()).jetstream(timeout=self._settings.timeout_s)
         refused: list[Refused] = []
-        done = 0
+        settled: set[int] = set()
         for wave in _waves(messages):
             self._ensure_mine()
             outcomes = await asyncio.gather(*(self._publish(stream, each) for each in wave), return_exceptions=True)
+            failures: list[BaseException] = []
             for each, outcome in zip(wave, outcomes, strict=True):
                 if isinstance(outcome, BaseException):
-                    raise SinkFailed(self._reason(outcome), done=done, refused=refused) from outcome
+                    failures.append(outcome)
+                    continue
+                settled.add(each.position)
                 if outcome is not None:
                     refused.append(Refused(each, outcome))
-                done += 1
+            if failures:
+                reason = self._reason(failures[0])
+                raise SinkFailed.after(reason, messages, settled=settled, refused=refused) from failures[0]
         return refused
 
     async def _publish(self, stream: JetStreamContext, message: Message) -> str | None:
