@@ -1,13 +1,15 @@
 """The contract of request signing: engines without keys send requests to a store that the server has signed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from lakewarden.storage.client_access import AccessLevel
 from lakewarden.storage.places import is_in
 
 
-class SignRequest(NamedTuple):
+class SignRequest(msgspec.Struct, frozen=True):
     """What an engine wants to be signed (spec: RemoteSignRequest)."""
 
     region: str
@@ -17,7 +19,7 @@ class SignRequest(NamedTuple):
     body: str | None = None
 
 
-class Reach(NamedTuple):
+class Reach(msgspec.Struct, frozen=True):
     """What a request reaches, and the level that it needs there: everything that begins with one of `locations`.
 
     `content` is the signer's own.
@@ -32,7 +34,7 @@ class Reach(NamedTuple):
         return all(is_in(each, place) for each in self.locations)
 
 
-class SignedRequest(NamedTuple):
+class SignedRequest(msgspec.Struct, frozen=True):
     """`headers` are to be added to those of the request. It is valid for some minutes."""
 
     uri: str

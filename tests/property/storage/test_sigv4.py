@@ -12,6 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lakewarden.storage.request_signing import SignRequest
 from lakewarden.storage.s3.profile import S3Profile
@@ -87,7 +88,7 @@ def test_requests_for_the_bucket_have_the_signature_of_botocore(method: str, que
     signed = dict(request.headers) if method == "POST" else {}
     added = Signer(keys, PROFILE.region).sign(signable.canonical, at=at)
     headers = signed | {"X-Amz-Content-SHA256": [signable.canonical.payload]}
-    assert added["authorization"] == by_botocore(request._replace(headers=headers), signable.uri, keys, at)
+    assert added["authorization"] == by_botocore(replace(request, headers=headers), signable.uri, keys, at)
 
 
 def test_the_key_of_the_day_changes_at_midnight_and_the_time_with_each_second() -> None:

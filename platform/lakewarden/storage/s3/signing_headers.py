@@ -6,6 +6,8 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import msgspec
+
 from lakewarden.errors import BadRequest, Forbidden
 from lakewarden.storage.s3.sigv4 import UNSIGNED
 
@@ -84,7 +86,7 @@ class _Bad(BadRequest):
         super().__init__(f"Invalid headers of the request to sign: {problem}")
 
 
-class Headers(NamedTuple):
+class Headers(msgspec.Struct, frozen=True):
     """`signed` are those that are signed, with names in lower case and values as Signature Version 4 writes them.
 
     `payload` is what the engine says about the body: its hash, or the word that there is none.
@@ -118,7 +120,7 @@ def read_headers(headers: Mapping[str, Sequence[str]], bounds: Bounds, *, is_wri
             raise Forbidden(f"Requests with the header {name[:80]} are not signed")
         if lower in signed:
             raise _Bad(f"{lower} is given twice, in different spellings")
-        signed[lower] = ",".join(" ".join(value.split()) for value in values)
+        signed[lower] = ",".join([" ".join(value.split()) for value in values])
     if payload is not None and payload not in _WORDS and not _DIGEST.fullmatch(payload):
         raise _Bad(f"{_HASH_HEADER} must be a SHA-256 in hexadecimal digits, or {UNSIGNED}: chunks are not signed")
     return Headers(signed, None if host is None else host.lower(), payload)
@@ -136,7 +138,7 @@ def _ensure_bounded(headers: Mapping[str, Sequence[str]], bounds: Bounds) -> Non
     text = "".join([name + "".join(values) for name, values in headers.items()])
     if len(text) > bounds.header_bytes:
         raise _Bad(f"they have more than {bounds.header_bytes} bytes")
-    if _CONTROL.search(text):
+    if not text.isprintable() and _CONTROL.search(text):
         for name, values in headers.items():
             if any(map(_CONTROL.search, values)):
                 raise _Bad(f"the value of {name} contains a control character")

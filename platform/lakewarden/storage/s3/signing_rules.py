@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote, unquote_to_bytes
+
+import msgspec
 
 from lakewarden.errors import BadRequest, Forbidden, MethodNotAllowed
 from lakewarden.storage.client_access import AccessLevel
@@ -28,9 +30,10 @@ _NO_NAMES: Final = frozenset[str]()
 _NOTHING: Final[dict[str, str]] = {}
 METHODS: Final = ("GET", "HEAD", "PUT", "POST", "DELETE")
 
-_URI: Final = re.compile(r"(https?)://([^/?#\\@ ]+)(/[^?#\\ ]*)?(?:\?([^# ]*))?")
+_URI: Final = re.compile(r"(https?)://([^/?#\\@\x00- \x7f]+)(/[^?#\\\x00- \x7f]*)?(?:\?([^#\x00- \x7f]*))?")
 _VISIBLE: Final = re.compile(r"[!-~]*")
-_PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9/_.~-]*")
+_ORDINARY: Final = re.compile(r"(?:(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?")
+"""Paths that are keys as they are written: no name in them is empty, begins with a dot, or needs to be encoded."""
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _READ, _WRITE = AccessLevel.READ, AccessLevel.WRITE
 
@@ -67,7 +70,7 @@ _OF_LISTS: Final = frozenset(
 )
 
 
-class Signable(NamedTuple):
+class Signable(msgspec.Struct, frozen=True):
     """A request that may be signed for those who may do `level` with all that begins with one of `keys`.
 
     `guards` are among the headers that are signed, and the engine must add them.
@@ -80,13 +83,17 @@ class Signable(NamedTuple):
     guards: Mapping[str, str]
 
 
-class _Url(NamedTuple):
-    """`path` is percent-encoded, `key` is the decoded key in it; `host` is the value of the header."""
+class _Url(msgspec.Struct, frozen=True):
+    """`path` is percent-encoded, `key` is the decoded key in it; `host` is the value of the header.
+
+    `is_checked`: the key is one that all stores read in the same way.
+    """
 
     origin: str
     host: str
     path: str
     key: str
+    is_checked: bool
     query: Mapping[str, str]
 
 
@@ -119,7 +126,8 @@ class SigningRules:
             found = _ON_KEYS.get((method, frozenset(names)))
             if found is None:
                 raise _not_signed(method, names)
-            _ensure_key(url.key)
+            if not url.is_checked:
+                _ensure_key(url.key)
             if (upload := url.query.get("uploadId")) is not None:
                 ensure_plain(upload)
             level, keys = found, [url.key]
@@ -131,7 +139,8 @@ class SigningRules:
         query = _canonical(url.query) if url.query else ""
         payload = _payload(request.body, headers.payload, is_trusted="delete" not in names)
         guarded = guards(signed) if method == "PUT" and not self._is_aws else _NOTHING
-        canonical = CanonicalRequest(method, url.host, url.path, query, signed | guarded, payload)
+        all_signed = signed | guarded if guarded else signed
+        canonical = CanonicalRequest(method, url.host, url.path, query, all_signed, payload)
         return Signable(level, keys, f"{url.origin}{url.path}{f'?{query}' if query else ''}", canonical, guarded)
 
     def _url(self, request: SignRequest, given: str | None) -> _Url:
@@ -139,7 +148,7 @@ class SigningRules:
         uri = request.uri
         if len(uri) > (most := self._bounds.uri_characters):
             raise BadRequest(f"The uri has {len(uri)} characters, and at most {most} are allowed")
-        parts = _URI.fullmatch(uri) if uri.isascii() and uri.isprintable() else None
+        parts = _URI.fullmatch(uri) if uri.isascii() else None
         if parts is None:
             raise BadRequest(f"{uri[:200]!r} is not a valid uri: http or https, a host, and a percent-encoded path")
         scheme, host, path, query = parts.groups()
@@ -153,11 +162,12 @@ class SigningRules:
         if before != place.before or rest[:1] not in {"", "/"}:
             raise Forbidden(f"{path[:200]!r} is not in the warehouse's bucket {self._bucket!r}")
         rest = rest.removeprefix("/")
-        key = rest if _PLAIN_PATH.fullmatch(rest) else _decoded(rest, "path")
-        if key is not rest:
+        key, is_checked = rest, len(rest) <= LONGEST_KEY and _ORDINARY.fullmatch(rest) is not None
+        if not is_checked:
+            key = _decoded(rest, "path")
             path = f"{before}/{quote(key, safe='/-_.~')}"
-        origin = f"{scheme}://{host}"
-        return _Url(origin, given or place.names[0], path, key, _parameters(query) if query else {})
+        parameters = _parameters(query) if query else _NOTHING
+        return _Url(f"{scheme}://{host}", given or place.names[0], path, key, is_checked, parameters)
 
     def _copied_key(self, source: str) -> str:
         """The key that a copy reads; Forbidden for one in another bucket."""

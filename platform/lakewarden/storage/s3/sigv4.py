@@ -7,7 +7,9 @@ from hashlib import sha256
 from hmac import HMAC, digest
 from hmac import new as keyed
 from time import time
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 UNSIGNED: Final = "UNSIGNED-PAYLOAD"
 
@@ -21,7 +23,7 @@ class SigningKeys:
     session_token: str | None = field(default=None, repr=False)
 
 
-class CanonicalRequest(NamedTuple):
+class CanonicalRequest(msgspec.Struct, frozen=True):
     """A request as Signature Version 4 writes it.
 
     `path` and `query` are percent-encoded once, the query sorted by name; `headers` are those to sign, with names in
@@ -36,15 +38,24 @@ class CanonicalRequest(NamedTuple):
     payload: str
 
 
+class _Day(msgspec.Struct, frozen=True):
+    """What all signatures of a day have in common; `hashed` has begun with the key of the day, and is continued."""
+
+    name: str
+    scope: str
+    authorization: str
+    hashed: HMAC
+
+
 class Signer:
-    """Signs for S3 in one region. The key of the day is kept, as a hash that has begun with it and is continued."""
+    """Signs for S3 in one region."""
 
     __slots__ = ("_keys", "_of_day", "_region")
 
     def __init__(self, keys: SigningKeys, region: str) -> None:
         self._keys = keys
         self._region = region
-        self._of_day = ("", keyed(b"", digestmod="sha256"))
+        self._of_day = self._day("")
 
     def sign(self, request: CanonicalRequest, *, at: int | None = None) -> dict[str, str]:
         """The headers to add to the request, which is valid for some minutes; `at` is in seconds since 1970."""
@@ -64,25 +75,21 @@ class Signer:
             if keys.session_token is not None:
                 lines, signed = f"{lines}\nx-amz-security-token:{keys.session_token}", f"{signed};x-amz-security-token"
         canonical = f"{method}\n{request.path}\n{request.query}\n{lines}\n\n{signed}\n{request.payload}"
-        scope = f"{day}/{self._region}/s3/aws4_request"
-        text = f"AWS4-HMAC-SHA256\n{instant}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
-        hashed = self._begun(day).copy()
+        if (of_day := self._of_day).name != day:
+            of_day = self._of_day = self._day(day)
+        hashed = of_day.hashed.copy()
+        text = f"AWS4-HMAC-SHA256\n{instant}\n{of_day.scope}\n{sha256(canonical.encode()).hexdigest()}"
         hashed.update(text.encode())
-        signature = hashed.hexdigest()
-        added["authorization"] = (
-            f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, SignedHeaders={signed}, Signature={signature}"
-        )
+        added["authorization"] = f"{of_day.authorization}{signed}, Signature={hashed.hexdigest()}"
         return added
 
-    def _begun(self, day: str) -> HMAC:
-        of, begun = self._of_day
-        if of != day:
-            key = f"AWS4{self._keys.secret_access_key}".encode()
-            for part in (day, self._region, "s3", "aws4_request"):
-                key = digest(key, part.encode(), "sha256")
-            begun = keyed(key, digestmod="sha256")
-            self._of_day = (day, begun)
-        return begun
+    def _day(self, name: str) -> _Day:
+        key = f"AWS4{self._keys.secret_access_key}".encode()
+        for part in (name, self._region, "s3", "aws4_request"):
+            key = digest(key, part.encode(), "sha256")
+        scope = f"{name}/{self._region}/s3/aws4_request"
+        authorization = f"AWS4-HMAC-SHA256 Credential={self._keys.access_key_id}/{scope}, SignedHeaders="
+        return _Day(name, scope, authorization, keyed(key, digestmod="sha256"))
 
 
 @lru_cache(maxsize=4)
