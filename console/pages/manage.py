@@ -13,7 +13,8 @@ from catalog.services.deletion import drop_tabular, listing, undrop
 from catalog.services.deletion.drop import DropOptions
 from catalog.services.deletion.undrop import Target
 from catalog.tabular_types import TABULAR_TYPES, TabularType, type_of
-from console.pages.browse import crumbs, readable, tabular_address
+from console.listings import tabular_address
+from console.pages.browse import crumbs, readable
 from console.visits import Visit, form, page
 from lakewarden.authz.actions import NamespaceAction, WarehouseAction
 from lakewarden.authz.interface import Granted

@@ -10,7 +10,8 @@ from django.urls import reverse
 from catalog import access
 from catalog.models import Namespace, Tabular
 from catalog.tabular_types import TABULAR_TYPES, word_of
-from console.pages.browse import Crumb, crumbs, tabular_address
+from console.listings import tabular_address
+from console.pages.browse import Crumb, crumbs
 from console.visits import Visit, form, page
 from lakewarden.authz.actions import NamespaceAction, ObjectType, WarehouseAction
 from lakewarden.authz.interface import Granted
@@ -115,7 +116,7 @@ def way_to(target: object) -> tuple[Warehouse, list[Crumb]]:
     """The warehouse of an object, and the crumbs down to it."""
     if isinstance(target, Tabular):
         above = crumbs(target.namespace.warehouse, target.namespace)
-        return target.namespace.warehouse, [*above, Crumb(target.name, tabular_address(target))]
+        return target.namespace.warehouse, [*above, Crumb(target.name, tabular_address(target), target.uuid)]
     if isinstance(target, Namespace):
         return target.warehouse, crumbs(target.warehouse, target)
     assert isinstance(target, Warehouse)  # noqa: S101 the third of the union

@@ -24,6 +24,7 @@ def _of_table(lake: Furnished, what: str) -> str:
 PAGES: Final[dict[str, Callable[[Furnished], str]]] = {
     "warehouses": lambda _: "/warehouses",
     "warehouse": lambda lake: f"/warehouses/{lake.server.info.warehouse.id}",
+    "tree": lambda lake: f"/tree?open={lake.server.info.warehouse.id},{lake.namespace('sales')}",
     "namespace": lambda lake: f"/namespaces/{lake.namespace('sales')}",
     "table-schema": lambda lake: _table(lake, "schema&schema=1&against=0"),
     "table-data": lambda lake: _table(lake, "data"),

@@ -29,7 +29,7 @@ def test_a_warehouse_is_checked_live_and_created(open_page: Open, lake: Furnishe
 
 def test_find_preview_restore_and_go_forward_again(open_page: Open, lake: Furnished) -> None:
     page = open_page(f"/warehouses/{lake.server.info.warehouse.id}")
-    page.get_by_label(re.compile("Search tables")).press_sequentially("orders", delay=30)
+    page.get_by_label(re.compile("Find tables")).press_sequentially("orders", delay=30)
     page.locator("#found").get_by_role("link", name=re.compile("^orders table")).click()
     page.get_by_role("link", name="Data", exact=True).click()
     # a process of its own reads them, within `console.preview_s`

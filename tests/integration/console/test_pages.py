@@ -1,6 +1,5 @@
 """Pages and who sees what on them: as much as the APIs answer them, and never more."""
 
-import re
 from html import unescape
 from typing import Any
 
@@ -9,18 +8,8 @@ import pytest
 from tenants.models import Warehouse
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake, add_snapshot, set_properties
-from tests.integration.console.visitor import Visitor, send
-from tests.servers.asgi_client import Answer, AsgiClient
-
-MISSING = "00000000-0000-4000-8000-000000000000"
-
-
-def text_of(answer: Answer) -> str:
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", answer.body.decode())))
-
-
-def links_of(answer: Answer) -> list[str]:
-    return [unescape(each) for each in re.findall(r'href="([^"]+)"', answer.body.decode())]
+from tests.integration.console.visitor import MISSING, Visitor, links_of, send, text_of
+from tests.servers.asgi_client import AsgiClient
 
 
 @pytest.fixture
