@@ -54,13 +54,14 @@ def together(times: Sequence[Timed]) -> Timed:
 
 @dataclass
 class InProcess:
-    """`url` is its database's; any name is a caller, whose id is `oidc~<name>`."""
+    """`url` is its database's; any name is a caller, whose id is `oidc~<name>`. `headers` are sent besides."""
 
     url: str
     directory: Path
     counts: counting.Counts
     _runner: asyncio.Runner = field(repr=False)
     _beside: Sequence[int]
+    headers: dict[str, str] = field(default_factory=dict)
 
     def run(self, asked: Coroutine[Any, Any, A]) -> A:
         """The result of a coroutine, on the loop that the application has its connections on."""
@@ -103,6 +104,9 @@ class InProcess:
         if status != expect:
             raise BenchmarkError(f"{method} {path} of {user}: {status} instead of {expect}: {body[:500].decode()}")
 
+    def status(self, asked: Request) -> int:
+        return self._runner.run(self._asked(*asked))[0]
+
     def _cpu_ns(self) -> int:
         return time.process_time_ns() + sum(processes.cpu_ns(processes.tree(pid)) for pid in self._beside)
 
@@ -112,6 +116,7 @@ class InProcess:
         content = b"" if json is None else json_codec.dumps(json).encode()
         raw, _, query = path.partition("?")
         headers = {"host": "localhost", "authorization": f"Bearer {user}", "content-type": "application/json"}
+        headers |= self.headers
         scope = {
             "type": "http",
             "http_version": "1.1",

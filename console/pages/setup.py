@@ -35,8 +35,9 @@ def listed(visit: Visit) -> HttpResponse:
 def create(visit: Visit) -> HttpResponse:
     """Create a project and choose it."""
     name = visit.request.POST.get("name", "").strip()
+    granted = access.server(visit.context, ServerAction.CREATE_PROJECT)
     try:
-        made = projects.create(access.server(visit.context, ServerAction.CREATE_PROJECT), name, project_id=None)
+        made = projects.create(granted, name, project_id=None)
     except LakewardenError as error:
         return _shown(visit, typed=name, problem=error.message)
     sessions.choose(visit.session, project_id=made.id, role_id=None)
