@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Final
 from urllib.parse import quote
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_protect
 
@@ -22,11 +22,14 @@ from lakewarden import __version__, backends
 from lakewarden.context import RequestContext
 from lakewarden.errors import Forbidden, LakewardenError, MethodNotAllowed, NotAuthorized
 from lakewarden.http.bridge import MEMORY
-from lakewarden.http.errors import as_lakewarden_error, log_failure
+from lakewarden.http.errors import as_lakewarden_error, error_body, log_failure
+from lakewarden.http.event_pages import PAGE, EventPage
 from lakewarden.http.request import CONTEXT, base_uri, context_of, request_id
 from lakewarden.memory import held_by_request
 from tenants import access
 
+LIVE_S: Final = 3.0
+"""Between two looks at a part of a page that a browser follows."""
 _SERVER_ERROR: Final = 500
 _TOKEN: Final = "csrfmiddlewaretoken"  # noqa: S105 the name of a field
 SECRET_FIELDS: Final = "credential-"  # noqa: S105 how names begin
@@ -51,8 +54,8 @@ class Visit:
 
     @property
     def is_partial(self) -> bool:
-        """Whether htmx asks for a part of a page."""
-        return self.request.headers.get("hx-request") == "true"
+        """Whether a part of a page is asked for, once by htmx or by a stream that follows it."""
+        return self.request.headers.get("hx-request") == "true" or _followed(self.request) is not None
 
     @property
     def base_uri(self) -> str:
@@ -62,6 +65,13 @@ class Visit:
         caller = self.context.caller
         frame = {"user": caller.name or caller.email or caller.id, "email": caller.email, "release": __version__}
         return render(self.request, f"console/{template}", {**frame, "visit": self, **shown})
+
+    def part(self, template: str, **shown: object) -> HttpResponse:
+        """A part of a page; a stream sends it whenever it has changed, and counts for its user in all sessions."""
+        response, followed = self.render(template, **shown), _followed(self.request)
+        if followed is not None:
+            followed.show(response.content, reader=f"console {self.session.principal}", every_s=LIVE_S)
+        return response
 
 
 View = Callable[..., HttpResponseBase]
@@ -129,6 +139,8 @@ def error_page(request: HttpRequest, error: Exception, *, session: Session | Non
     known, identifier = as_lakewarden_error(error), request_id(request)
     if known.status >= _SERVER_ERROR:
         log_failure(error, known, identifier)
+    if _followed(request) is not None:
+        return JsonResponse(error_body(known), status=known.status)
     shown = {
         "title": _title(known),
         "error": known,
@@ -156,7 +168,14 @@ def _title(error: LakewardenError) -> str:
 
 def _session(request: HttpRequest) -> Session | None:
     cookie = cookies.session_of(request)
-    return None if cookie is None else sessions.find(cookie, refresh=provider.refreshed)
+    followed = _followed(request)
+    is_used = followed is None or followed.is_first
+    return None if cookie is None else sessions.find(cookie, refresh=provider.refreshed, is_used=is_used)
+
+
+def _followed(request: HttpRequest) -> EventPage | None:
+    found: EventPage | None = request.META.get(PAGE)
+    return found
 
 
 def _context(request: HttpRequest, session: Session) -> RequestContext:
@@ -176,6 +195,8 @@ def _context(request: HttpRequest, session: Session) -> RequestContext:
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    if _followed(request) is not None:
+        raise NotAuthorized("The session has ended: sign in again")
     here = request.get_full_path() if request.method == "GET" else "/console"
     address = f"/console/sign-in?next={quote(here, safe='')}"
     if request.headers.get("hx-request") == "true":  # htmx would put the page of the provider into a part of this one

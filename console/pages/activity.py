@@ -30,7 +30,7 @@ def activity(visit: Visit, *, warehouse_id: UUID) -> HttpResponse:
     may_see_tasks = granted.allows(WarehouseAction.GET_ALL_TASKS)
     ingest = standing.of(granted, sources=SHOWN)
     if visit.is_partial:
-        return visit.render("parts/ingest.html", ingest=ingest)
+        return visit.part("parts/ingest.html", ingest=ingest)
     end = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     calls = call_statistics.hourly(granted.target.project_id, Wanted(end - timedelta(hours=HOURS), end, warehouse_id))
     hours, _ = warehouse_statistics.newest_first(granted, Page(None, HOURS))

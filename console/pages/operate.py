@@ -50,6 +50,8 @@ def _findings() -> list[Finding]:
 def events(visit: Visit) -> HttpResponse:
     """The sinks, and what they refused."""
     granted = access.server(visit.context, ServerAction.READ_EVENT_DELIVERY)
+    if visit.is_partial:
+        return visit.part("parts/sinks.html", **_delivery())
     return _events(visit, may_control=granted.allows(ServerAction.CONTROL_EVENT_DELIVERY))
 
 
@@ -73,11 +75,14 @@ def letters(visit: Visit) -> HttpResponse:
 
 def _events(visit: Visit, *, may_control: bool, problem: str | None = None) -> HttpResponse:
     return visit.render(
-        "parts/sinks.html" if visit.is_partial else "events.html",
+        "events.html",
         section="events",
-        sinks=progress.sinks(),
-        unlogged=progress.unlogged(),
+        **_delivery(),
         letters=dead_letters.listed(sink=None, after=0, limit=LETTERS),
         may_control=may_control,
         problem=problem,
     )
+
+
+def _delivery() -> dict[str, object]:
+    return {"sinks": progress.sinks(), "unlogged": progress.unlogged()}

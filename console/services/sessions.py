@@ -67,10 +67,10 @@ def begin(principal: PrincipalId, tokens: Tokens) -> str:
     return cookie
 
 
-def find(cookie: str, *, refresh: Refresh) -> Session | None:
+def find(cookie: str, *, refresh: Refresh, is_used: bool = True) -> Session | None:
     """The session of a cookie with an access token that is not expired; None if the user must sign in again.
 
-    Raises what `refresh` raises.
+    A look that the user has not asked for (`is_used`) keeps no session open. Raises what `refresh` raises.
     """
     row = ConsoleSession.objects.filter(id=_digest(cookie)).first()
     now = timezone.now()
@@ -78,7 +78,7 @@ def find(cookie: str, *, refresh: Refresh) -> Session | None:
         return None
     if row.refresh_at <= now:
         return _refreshed(cookie, refresh)
-    if row.used_at <= now - _NOTED_EVERY:
+    if is_used and row.used_at <= now - _NOTED_EVERY:
         ConsoleSession.objects.filter(id=row.id).update(used_at=now)
     return _opened(cookie, row)
 

@@ -258,23 +258,25 @@ async def _waited(request: _Request, waiting: Waiting, receive: Receive, send: S
     asking = await _identified(request)
     if asking.refusal is not None:
         return await _answer(request)
-    with reader_places.place(asking.key):
-        if not waiting.is_stream:
+    if not waiting.is_stream:
+        with reader_places.place(asking.key):
             return await event_streams.page_after(ask, wait_s=waiting.wait_s, receive=receive)
-        stream = Stream(
-            ask,
-            send=send,
-            receive=receive,
-            mark=partial(_complete, request.path, request.headers),
-            counted=partial(_unread.counted, asking.key),
-        )
-        return await stream.run()
+    stream = Stream(
+        ask,
+        send=send,
+        receive=receive,
+        place=lambda page: reader_places.place(page.reader or asking.key),
+        mark=partial(_complete, request.path, request.headers),
+        counted=partial(_unread.counted, asking.key),
+    )
+    return await stream.run()
 
 
 async def _page(request: _Request, page: EventPage) -> Answer:
     """One page for a reader of events, who is identified again for each. Raises as `_answer`."""
     asking = await _identified(request)
-    _ensure_known(request, asking)
+    if request.is_for_an_api:
+        _ensure_known(request, asking)
     memory = BodyMemory(_bodies, asking.key)
     try:
         return await THREADS.run(asking.key, _begin, {**request.scope, PAGE: page}, b"", memory)

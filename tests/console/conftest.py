@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, StorageState
 
 from tests.console.furnished import Furnished, furnish
-from tests.console.pages import WIDE, Open
+from tests.console.pages import WIDE, Open, sign_in
 from tests.servers import chromium
 from tests.servers.lakewarden_server import start_dev
 
@@ -27,14 +27,7 @@ def browser() -> Iterator[Browser]:
 def signed_in(browser: Browser, lake: Furnished) -> StorageState:
     """The cookies of the person with all rights."""
     context = browser.new_context()
-    page = context.new_page()
-    page.goto(lake.console)
-    page.get_by_role("link", name="Sign in").click()
-    person = lake.server.info.person
-    page.locator("input[name=username]").fill(person.username)
-    page.locator("input[name=password]").fill(person.password)
-    page.locator("input[name=password]").press("Enter")
-    page.wait_for_url("**/console/warehouses")
+    sign_in(context.new_page(), lake)
     state = context.storage_state()
     context.close()
     return state

@@ -13,6 +13,17 @@ WIDE: Final = (1280, 860)
 NARROW: Final = (390, 844)
 
 
+def sign_in(page: Page, lake: Furnished) -> None:
+    """As the person with all rights."""
+    page.goto(lake.console)
+    page.get_by_role("link", name="Sign in").click()
+    person = lake.server.info.person
+    page.locator("input[name=username]").fill(person.username)
+    page.locator("input[name=password]").fill(person.password)
+    page.locator("input[name=password]").press("Enter")
+    page.wait_for_url("**/console/warehouses")
+
+
 def _table(lake: Furnished, tab: str) -> str:
     return f"/warehouses/{lake.server.info.warehouse.id}/tables/{lake.orders}?tab={tab}"
 

@@ -12,11 +12,15 @@ from tests.servers.asgi_connection import AsgiConnection
 
 @dataclass(frozen=True)
 class Sent:
-    """A block of the stream: an event if it has `data`, otherwise a place to resume, or (without both) a comment."""
+    """A block of the stream: an event if it has `text`, otherwise a place to resume, or (without both) a comment."""
 
     id: str
-    data: Any
+    text: str
     event: str = "message"
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.text) if self.text else None
 
 
 class AsgiStream(AsgiConnection):
@@ -48,16 +52,18 @@ class AsgiStream(AsgiConnection):
         while "\n\n" not in self._text:
             message = self.next()
             assert message.get("more_body"), "the stream has ended"
-            self._text += message["body"].decode()
+            # each of the three line breaks counts for a browser
+            self._text += message["body"].decode().replace("\r\n", "\n").replace("\r", "\n")
         block, _, self._text = self._text.partition("\n\n")
-        fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
+        pairs = [line.split(": ", 1) for line in block.split("\n") if ": " in line]
+        fields = dict(pairs)
         self.last_id = fields.get("id", self.last_id)
-        data = fields.get("data")
-        return Sent(self.last_id, None if data is None else json.loads(data), fields.get("event", "message"))
+        text = "\n".join(value for name, value in pairs if name == "data")
+        return Sent(self.last_id, text, fields.get("event", "message"))
 
     def event(self) -> Sent:
         """The next block with data."""
-        while (found := self.block()).data is None:
+        while not (found := self.block()).text:
             pass
         return found
 

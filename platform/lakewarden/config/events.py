@@ -165,7 +165,11 @@ class EventsConfig(Section):
         "connection (`server.max_connections`).",
     )
     readers_of_one_caller: int = Field(
-        20, ge=1, le=100_000, description="Most streams and waiting requests of one caller; further ones get 429."
+        20,
+        ge=1,
+        le=100_000,
+        description="Most streams and waiting requests of one caller, and most pages of the console that one user "
+        "follows; further ones get 429.",
     )
     heartbeat_s: float = Field(
         15,

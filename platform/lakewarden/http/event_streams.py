@@ -27,6 +27,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _PATHS: Final = frozenset(
     f"/management/{version}{path}".encode() for version in ("v1/", "") for path in ("events", "server/events")
 )
+_CONSOLE: Final = b"/console/"
 _STREAM: Final = b"text/event-stream"
 _PAUSE_S: Final = 0.1
 """Between two pages of one reader."""
@@ -44,10 +45,13 @@ class Waiting:
 
 def waiting(method: str, path: bytes, query: bytes, headers: Mapping[bytes, bytes]) -> Waiting | None:
     """None for a request that is answered at once; a wrong `wait` is refused by the view."""
-    if method != "GET" or path not in _PATHS:
+    is_page = path.startswith(_CONSOLE)
+    if method != "GET" or not (is_page or path in _PATHS):
         return None
     if _STREAM in headers.get(b"accept", b""):
         return Waiting(is_stream=True, wait_s=0)
+    if is_page:
+        return None
     wait = next((each[5:] for each in query.split(b"&") if each.startswith(b"wait=")), b"")
     wait_s = int(wait) if wait.isdigit() and len(wait) < len("1000") else 0
     return Waiting(is_stream=False, wait_s=wait_s) if 0 < wait_s <= config.current().events.longest_wait_s else None
@@ -73,7 +77,10 @@ async def page_after(ask: Ask, *, wait_s: float, receive: Receive) -> Answer:
 
 
 class Stream:
-    """Of one reader. `mark` adds the headers that all answers have, `counted` counts bytes while they are sent."""
+    """Of one reader, who takes a `place` once their first page was allowed.
+
+    `mark` adds the headers that all answers have, `counted` counts bytes while they are sent.
+    """
 
     def __init__(
         self,
@@ -81,10 +88,12 @@ class Stream:
         *,
         send: Send,
         receive: Receive,
+        place: Callable[[EventPage], AbstractContextManager[None]],
         mark: Callable[[Answer], None],
         counted: Callable[[int], AbstractContextManager[None]],
     ) -> None:
-        self._ask, self._send, self._receive, self._mark, self._counted = ask, send, receive, mark, counted
+        self._ask, self._send, self._receive, self._place = ask, send, receive, place
+        self._mark, self._counted = mark, counted
         self._heartbeat_s = config.current().events.heartbeat_s
         self._told = -1
 
@@ -94,12 +103,13 @@ class Stream:
         answer = await self._ask(page)
         if not page.is_filled:
             return answer
-        await self._start(answer)
-        gone = asyncio.ensure_future(_gone(self._receive))
-        try:
-            await self._follow(page, gone)
-        finally:
-            gone.cancel()
+        with self._place(page):
+            await self._start(answer)
+            gone = asyncio.ensure_future(_gone(self._receive))
+            try:
+                await self._follow(page, gone)
+            finally:
+                gone.cancel()
         await self._send({"type": "http.response.body", "body": b""})
         return None
 
@@ -107,7 +117,9 @@ class Stream:
         while True:
             await self._deliver(page)
             position = page.position
-            if not page.more and not _is_over(gone):
+            if page.every_s is not None:
+                await asyncio.wait({gone}, timeout=page.every_s)
+            elif not page.more and not _is_over(gone):
                 position = await _WATCH.news(position, page.project, gone=gone, within_s=self._heartbeat_s)
             await asyncio.wait({gone}, timeout=_PAUSE_S)
             if _is_over(gone):
