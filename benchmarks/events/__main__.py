@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.events", description=_ABOUT)
     parser.add_argument("parts", nargs="*", choices=[[], *_PARTS], help=f"of {', '.join(_PARTS)}; without, all")
     parser.add_argument("--commits", type=int, default=10_000, help="of the storm; changes of the measure of speed")
-    parser.add_argument("--rounds", type=int, default=40, help="in which the states of the sinks alternate")
+    parser.add_argument("--rounds", type=int, default=60, help="in which the states of the sinks alternate")
     parser.add_argument("--days", type=int, default=10, help="for which the log is watched")
     options = parser.parse_args()
     parts = options.parts or _PARTS

@@ -6,12 +6,12 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.events.scene import Scene, middle
+from benchmarks.events.scene import Scene, certain_median, middle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BLOCK: Final = 25  # commits of a state in a round
+_BLOCK: Final = 20  # commits of a state in a round
 _STATES: Final = ("no relay", "sinks up", "webhook slow", "all away")
 
 
@@ -63,11 +63,11 @@ def latency(scene: Scene, rounds: int) -> None:
             longest[state].append(statistics.quantiles(taken, n=20)[18])
         scene.until_delivered()
     print(f"\n{rounds} rounds of {_BLOCK} commits for each state, in another order each time\n")
-    print("| sinks | p50 of a block (ms) | p95 of a block (ms) | p50 beyond that without a relay (ms) |", end="")
+    print("| sinks | p50 of a block (ms) | p95 of a block (ms) | p50 beyond the round's without a relay (ms) |", end="")
     print(" server's processor time for a commit (ms) | relay's core |\n|---|---|---|---|---|---|")
     for state in _STATES:
         beyond = [mine - plain for mine, plain in zip(medians[state], medians["no relay"], strict=True)]
-        shown = "" if state == "no relay" else middle(beyond)
+        shown = "" if state == "no relay" else certain_median(beyond)
         each, core = cost[state] / (rounds * _BLOCK) * 1000, used[state] / passed[state]
         print(f"| {state} | {middle(medians[state])} | {middle(longest[state])} | {shown} | {each:.2f} | {core:.2f} |")
     scene.kill(1)

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, SSLError
 
+from lakewarden.timed_connections import timed_pools
+
 
 class PostFailed(Exception):
     """The receiver was not reached or did not answer. The message says why, and contains no secret."""
@@ -49,7 +51,7 @@ class SignedPosts:
     def __init__(self, receiver: Receiver, *, connections: int = 4) -> None:
         self._to = receiver
         self._parts = urlsplit(receiver.url)
-        self._pools = urllib3.PoolManager(
+        self._pools = timed_pools(
             num_pools=4,
             maxsize=connections,
             retries=False,

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from lakewarden.storage.interface import StorageError, StorageUnavailable
-from lakewarden.storage.timed_connections import timed_pools
+from lakewarden.timed_connections import timed_pools
 
 _MOST_BYTES = 64 * 1024
 _CODE = re.compile(r"[\w.-]{1,64}")

@@ -11,7 +11,7 @@ import urllib3
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.object_faults import Fault, StoreFailed
-from lakewarden.storage.timed_connections import timed_pools
+from lakewarden.timed_connections import timed_pools
 
 MOST_BYTES: Final = 16 * 2**20
 """Of one answer, which lists up to 1,000 objects: twice a page of the longest keys."""

@@ -61,6 +61,14 @@ def hangs_up(connection: Connection) -> None:
     del connection
 
 
+def drips_a_head(connection: Connection) -> None:
+    connection.send(b"HTTP/1.1 204 No Content\r\nX-Slow: ", *[b"x"] * 1000, pause_s=0.1)
+
+
+def drips_a_body(connection: Connection) -> None:
+    connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", *[b"x"] * 1000, pause_s=0.1)
+
+
 def leads_inside(connection: Connection) -> None:
     connection.answer(status="307 Temporary Redirect", Location="http://169.254.169.254/latest/meta-data")
 
@@ -71,6 +79,8 @@ def leads_inside(connection: Connection) -> None:
         (hangs, "did not answer: ReadTimeoutError"),
         (talks_nonsense, "did not answer: ProtocolError"),
         (hangs_up, "did not answer: ProtocolError"),
+        (drips_a_head, "did not answer: "),
+        (drips_a_body, "did not answer: "),
         (leads_inside, "answered 307: redirects are not followed"),
     ],
 )

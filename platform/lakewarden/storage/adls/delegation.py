@@ -10,7 +10,7 @@ import urllib3
 from lakewarden.storage.adls.sas import VERSION, DelegationKey, instant
 from lakewarden.storage.bearer_tokens import BearerTokens, failure, refused
 from lakewarden.storage.interface import StorageError, StorageUnavailable
-from lakewarden.storage.timed_connections import timed_pools
+from lakewarden.timed_connections import timed_pools
 
 LONGEST: Final = timedelta(days=7)
 """What the service allows, for keys as for signatures."""

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ConnectionClosedError, ReadTimeou
 from botocore.parsers import ResponseParserError
 
 from lakewarden.storage.plain_xml import NotPlain, ensure_plain
-from lakewarden.storage.timed_connections import TimedResponse
+from lakewarden.timed_connections import TimedResponse
 
 LARGEST: Final = 16 * 2**20
 """In bytes: twice a page of 1000 keys of the greatest length."""

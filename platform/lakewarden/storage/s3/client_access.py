@@ -16,7 +16,7 @@ from lakewarden.storage.s3.r2 import API, R2TokenService
 from lakewarden.storage.s3.signer_settings import signer_settings
 from lakewarden.storage.s3.sts import TokenService, sts_client
 from lakewarden.storage.s3.temporary_keys import KeyIssuer, TemporaryKeys
-from lakewarden.storage.timed_connections import timed_pools
+from lakewarden.timed_connections import timed_pools
 
 VENDED, SIGNED = Delegation.VENDED_CREDENTIALS, Delegation.REMOTE_SIGNING
 REFRESH: Final = "client.refresh-credentials-endpoint"
