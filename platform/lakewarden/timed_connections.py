@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Mapping
 from http.client import HTTPResponse
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -73,6 +73,8 @@ class _SecurePool(HTTPSConnectionPool):
     ConnectionCls = _SecureConnection
 
 
+Pools = TypeVar("Pools", bound=PoolManager)
+
 _POOLS: Final[Mapping[str, Any]] = {"http": _Pool, "https": _SecurePool}
 
 
@@ -82,6 +84,10 @@ def timed_pools(address: str | None = None, **options: Any) -> PoolManager:  # n
     if address is not None:
         parts = urlsplit(address)
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-    pools = PoolManager(**options) if proxy is None else ProxyManager(proxy, **options)
+    return timed(PoolManager(**options) if proxy is None else ProxyManager(proxy, **options))
+
+
+def timed(pools: Pools) -> Pools:
+    """The same, before it has made its first connection."""
     pools.pool_classes_by_scheme = dict(_POOLS)
     return pools

@@ -9,6 +9,8 @@ from typing import Any, Final
 import msgspec
 import urllib3
 
+from lakewarden.timed_connections import timed_pools
+
 JsonObject = dict[str, Any]
 FetchJson = Callable[[str], JsonObject]
 PostJson = Callable[[str, bytes, Mapping[str, str]], JsonObject]
@@ -47,7 +49,8 @@ class JsonClient:
     """Keeps connections open. Thread-safe. `ca_file` (PEM) replaces the system's certificates."""
 
     def __init__(self, *, ca_file: Path | None = None) -> None:
-        self._pool = urllib3.PoolManager(num_pools=8, maxsize=8, ca_certs=None if ca_file is None else str(ca_file))
+        ca_certs = None if ca_file is None else str(ca_file)
+        self._pool = timed_pools(num_pools=8, maxsize=8, ca_certs=ca_certs)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> JsonObject:
         """GET one JSON object of at most 1 MiB; gives up after about five seconds.

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import hvac
 import requests
+import urllib3
 from hvac.exceptions import (
     Forbidden,
     InvalidPath,
@@ -18,9 +19,11 @@ from hvac.exceptions import (
     VaultError,
     VaultNotInitialized,
 )
+from requests.adapters import HTTPAdapter
 
 from lakewarden.config import VaultConfig
 from lakewarden.secrets.interface import SecretsUnavailable
+from lakewarden.timed_connections import timed
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +43,8 @@ class VaultSession:
         self._client = hvac.Client(
             url=settings.url, token="", namespace=settings.namespace, timeout=settings.timeout_s, verify=verify
         )
+        for scheme in ("http://", "https://"):
+            self._client.session.mount(scheme, _TimedAdapter())
         self._logging_in = Lock()
         self._renew_at = 0.0
         self._is_renewable = False
@@ -86,9 +91,9 @@ class VaultSession:
         """A connection that was kept open may have been closed by the server meanwhile."""
         try:
             return action(self._client.secrets.kv.v2)
-        except requests.Timeout:
-            raise
-        except requests.ConnectionError:
+        except requests.ConnectionError as error:
+            if _is_late(error):
+                raise
             return action(self._client.secrets.kv.v2)
 
     def _is_valid(self) -> bool:
@@ -197,11 +202,28 @@ class VaultSession:
         return f"Vault fails: {_said(error)}"
 
     def _unreachable(self, error: requests.RequestException) -> str:
-        if isinstance(error, requests.Timeout):
+        if _is_late(error):
             return f"Vault does not answer within {self._settings.timeout_s:g} seconds"
         if isinstance(error, requests.exceptions.SSLError):
             return "Vault's certificate is not trusted: set secrets.vault.ca_file"
         return f"Vault cannot be reached at {self._settings.url}"
+
+
+class _TimedAdapter(HTTPAdapter):
+    """Each answer must arrive as a whole within the time-out."""
+
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 as its base has it
+        super().init_poolmanager(*arguments, **options)
+        timed(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401
+        return timed(super().proxy_manager_for(proxy, **options))
+
+
+def _is_late(error: requests.RequestException) -> bool:
+    """In the middle of a body, requests calls a time-out the end of the connection."""
+    reason = error.args[0] if error.args else None
+    return isinstance(error, requests.Timeout) or isinstance(reason, urllib3.exceptions.ReadTimeoutError)
 
 
 class _Silence:
