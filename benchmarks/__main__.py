@@ -77,6 +77,12 @@ def _sides(options: Options, cleaning: ExitStack) -> list[Side]:
             DevelopmentServer(checkout=options.beside, processes=options.processes, storage=options.storage)
         )
         sides.append(Side("before", Target.from_ready_file(server.ready), server))
+    if options.setting:
+        settings = dict(each.split("=", 1) for each in options.setting)
+        server = cleaning.enter_context(
+            DevelopmentServer(processes=options.processes, storage=options.storage, settings=settings)
+        )
+        sides.append(Side("with settings", Target.from_ready_file(server.ready), server))
     sides += [_peer(name, cleaning) for name in options.peers]
     return sides
 

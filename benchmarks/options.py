@@ -30,6 +30,7 @@ class Options:
     restart: bool
     analyse: bool
     beside: Path | None
+    setting: tuple[str, ...]
     peers: tuple[str, ...]
 
 
@@ -86,6 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     server.add_argument(
         "--beside", type=Path, metavar="DIR", help="another working copy: its server is measured in turn, as `before`"
+    )
+    server.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="LAKEWARDEN__* of one more server of this code, which is measured in turn, as `with settings`",
     )
     server.add_argument(
         "--peers", type=_names, default=(), metavar="NAMES", help=f"measure {' and '.join(_PEERS)} in turn with ours"

@@ -22,11 +22,18 @@ class DevelopmentServer:
 
     `storage` is the kind of its warehouse, as `lakewarden dev --warehouse` knows it; `endpoint` is that of an S3 store
     that is running, whose keys are in the environment.
+    `settings` are variables of its environment.
     `checkout` is another working copy, with an environment in its `.venv`, whose code is started instead of this one.
     """
 
     def __init__(
-        self, *, checkout: Path | None = None, processes: int = 1, storage: str = "file", endpoint: str | None = None
+        self,
+        *,
+        checkout: Path | None = None,
+        processes: int = 1,
+        storage: str = "file",
+        endpoint: str | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lakewarden-bench-"))
         self._folder.chmod(0o755)  # started as root, its Postgres runs as another user and has to get in
@@ -38,7 +45,7 @@ class DevelopmentServer:
             "`lakewarden dev`",
             lakewarden_command(*arguments) if checkout is None else command_of(checkout, *arguments),
             log=self._folder / "dev.log",
-            environment=_environment(processes, is_other=checkout is not None),
+            environment={**_environment(processes, is_other=checkout is not None), **(settings or {})},
             directory=Path("/"),
             orphan_signal=signal.SIGTERM,
             grace_s=_STOP_S,

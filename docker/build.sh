@@ -40,8 +40,8 @@ uv=$(scripts/setup.sh uv)
 
 for name in "$@"; do
   # what the image has of Python's packages, with their versions, as CycloneDX
-  extras=
-  [ "$name" = lakewarden ] || extras="--extra spark"
+  extras="--extra tracing"
+  [ "$name" = lakewarden ] || extras="$extras --extra spark"
   # shellcheck disable=SC2086 none, or two words
   "$uv" export --quiet --frozen --no-dev $extras --format cyclonedx1.5 >"$folder/$name.cdx.json"
   # in Docker's format: OCI's has no health check

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import django
 
@@ -36,19 +36,18 @@ from lakewarden.http.conventions import CALLABLE, Cors, keep_private  # noqa: E4
 from lakewarden.http.event_pages import PAGE, EventPage  # noqa: E402 after setup
 from lakewarden.http.event_streams import Stream, Waiting  # noqa: E402 after setup
 from lakewarden.http.lane import TRIED, Headers  # noqa: E402 after setup
+from lakewarden.http.lane import Application as Root  # noqa: E402 after setup
 from lakewarden.http.proxies import TrustedProxies  # noqa: E402 after setup
 from lakewarden.http.refusal import CLOSE, refusal  # noqa: E402 after setup
 from lakewarden.http.repeats import Repeats  # noqa: E402 after setup
 from lakewarden.http.request import clean_request_id  # noqa: E402 after setup
 from lakewarden.http.request_threads import THREADS  # noqa: E402 after setup
+from lakewarden.http.route_names import Labels  # noqa: E402 after setup
 from lakewarden.http.whole_answers import WHOLE  # noqa: E402 after setup
 from lakewarden.ids import new_id  # noqa: E402 after setup
 from lakewarden.networks import network_of  # noqa: E402 after setup
 from lakewarden.urls import HOT_ROUTES, gateway  # noqa: E402 a broken route stops the start, not the first request
 from lakewarden.usage import call_statistics  # noqa: E402 after setup
-
-if TYPE_CHECKING:
-    from lakewarden.http.measured import Measured
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -192,13 +191,19 @@ def _gateway_route(method: str, path: bytes) -> str | None:
     return None if asked is None else gateway.label(asked, method)
 
 
-def _made() -> "Application | Measured":
-    made = Application()
-    if config.current().metrics.port is None:
-        return made
-    from lakewarden.http.measured import Measured  # noqa: PLC0415 loads Prometheus' client
+def _made() -> Root:
+    settings = config.current()
+    made: Root = Application()
+    if settings.tracing.endpoint is not None:
+        from lakewarden.tracing.start import spans_of  # noqa: PLC0415 loads OpenTelemetry
+        from lakewarden.tracing.traced import Traced  # noqa: PLC0415 as above
 
-    return Measured(made, others=_gateway_route)
+        made = Traced(made, spans_of(settings, role="server"), Labels(_gateway_route))
+    if settings.metrics.port is not None:
+        from lakewarden.http.measured import Measured  # noqa: PLC0415 loads Prometheus' client
+
+        made = Measured(made, Labels(_gateway_route))
+    return made
 
 
 application = _made()

@@ -236,7 +236,16 @@ def work() -> None:
             serve_database(settings.metrics.host, settings.metrics.worker_port)
         except PortUnusable as error:
             raise click.ClickException(str(error)) from None
-    sys.exit(run())
+    if settings.tracing.endpoint is None:
+        sys.exit(run())
+    from lakewarden.tracing.start import spans_of
+
+    spans = spans_of(settings, role="worker")
+    try:
+        code = run()
+    finally:
+        spans.close()
+    sys.exit(code)
 
 
 @main.command("orphan-files")

@@ -93,6 +93,9 @@ PROCRASTINATE_IMPORT_PATHS = [
 ]
 if _config.authorization.by_openfga:
     PROCRASTINATE_IMPORT_PATHS.append("lakewarden.tasks.authorization_changes")
+# where traces find the functions that look up and authorize, and the one that stores change data (lakewarden.tracing)
+TRACED_ACCESS = ["tenants.access", "catalog.access", "catalog.hot_access", "catalog.signing_access"]
+TRACED_APPENDS = "ingest.services.storing.store"
 # the modules that say what workers must do and have done, for Prometheus (lakewarden.serving.metrics)
 METRICS_MODULES = ["lakewarden.events.metrics", "lakewarden.tasks.metrics", "ingest.services.backlog_metrics"]
 REST_FRAMEWORK = {

@@ -5,13 +5,11 @@ It is Debian's package: as root it is installed when it is missing, else the lan
 
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -21,6 +19,7 @@ import psycopg
 from standalone import ports
 from standalone.ports import HOST
 from standalone.process import ManagedProcess
+from tests.servers import debian
 
 Mode = Literal["session", "transaction", "statement"]
 
@@ -57,18 +56,6 @@ class PgBouncer:
         )
 
 
-@cache
-def _program() -> str:
-    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "update"], check=True, capture_output=True, timeout=300)
-        install = ["apt-get", "install", "--yes", "--no-install-recommends", "pgbouncer"]
-        subprocess.run(install, check=True, capture_output=True, timeout=300)
-        found = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
-    assert found is not None, "pgbouncer is missing: install Debian's package `pgbouncer`"
-    return found
-
-
 @contextmanager
 def pgbouncer(target: str, *, mode: Mode) -> Iterator[PgBouncer]:
     """`target` is the address of a database of PostgreSQL."""
@@ -78,7 +65,7 @@ def pgbouncer(target: str, *, mode: Mode) -> Iterator[PgBouncer]:
     bouncer = PgBouncer(f"postgresql://{_POOL}@{HOST}:{port}/{_POOL}", port, directory, target)
     bouncer.write(mode)
     as_other = ["-u", _ACCOUNT] if os.geteuid() == 0 else []
-    command = [_program(), *as_other, str(directory / "pgbouncer.ini")]
+    command = [debian.program("pgbouncer", package="pgbouncer"), *as_other, str(directory / "pgbouncer.ini")]
     process = ManagedProcess("pgbouncer", command, log=directory / "pgbouncer.log")
     try:
         with process:

@@ -21,6 +21,7 @@ from lakewarden.config.root import RESERVED_PROVIDERS, Config
 from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.server import ServerConfig
 from lakewarden.config.tags import TagsConfig
+from lakewarden.config.tracing import TracingConfig
 from lakewarden.config.vault import VaultConfig
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "SinkConfig",
     "StorageConfig",
     "TagsConfig",
+    "TracingConfig",
     "UsageConfig",
     "VaultConfig",
     "VerifierConfig",

@@ -22,6 +22,7 @@ from lakewarden.config.secrets import SecretsConfig
 from lakewarden.config.sections import Section
 from lakewarden.config.server import ServerConfig
 from lakewarden.config.tags import TagsConfig
+from lakewarden.config.tracing import TracingConfig
 
 RESERVED_PROVIDERS = {
     "kubernetes": "service accounts",
@@ -66,6 +67,7 @@ class Config(Section):
     audit: AuditConfig = Field(default_factory=AuditConfig)
     log: LogConfig = Field(default_factory=LogConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
+    tracing: TracingConfig = Field(default_factory=TracingConfig)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

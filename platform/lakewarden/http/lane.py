@@ -6,8 +6,8 @@ as parsing it.
 """
 
 from asyncio import Future
-from collections.abc import Awaitable, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
@@ -27,6 +27,7 @@ _CLOSE: Final = b"connection: close\r\n"
 _BODILESS: Final = frozenset({204, 304})
 
 Headers = Sequence[tuple[bytes, bytes]]
+_Message = MutableMapping[str, Any]
 
 
 class Lane(Protocol):
@@ -45,6 +46,17 @@ class Lane(Protocol):
 
     def again(self, repeat: Repeat, looking: Future[Row | None] | None) -> Awaitable[Answer | None]:
         """As `answer`."""
+
+
+class Application(Protocol):
+    """The root of the process."""
+
+    @property
+    def lane(self) -> Lane: ...
+
+    async def __call__(
+        self, scope: _Message, receive: Callable[[], Awaitable[_Message]], send: Callable[[_Message], Awaitable[None]]
+    ) -> None: ...
 
 
 class _NobodyWaits:

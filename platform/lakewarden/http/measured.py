@@ -5,7 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
@@ -16,21 +16,17 @@ from lakewarden.hot.sessions import Row
 from lakewarden.http import health
 from lakewarden.http.bodies import Receive
 from lakewarden.http.bridge import Scope, raw_path
-from lakewarden.http.lane import TRIED, Lane
+from lakewarden.http.lane import TRIED, Application, Lane
 from lakewarden.http.repeats import Key, Repeats
 from lakewarden.http.request_threads import THREADS
-from lakewarden.http.route_names import RouteNames
+from lakewarden.http.route_names import Labels
 from lakewarden.http.whole_answers import WHOLE
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-NameRoute = Callable[[str, bytes], str | None]
 Observe = Callable[[str, bytes, int, float], None]
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SAMPLED_EVERY_S: Final = 2.0
-OTHER: Final = "other"
-"""Paths that no route has: callers choose their names."""
-
 _UNANSWERED: Final = 499
 """The status of a request whose client did not wait."""
 
@@ -57,20 +53,12 @@ _DECISIONS: Final = Counter(
 _KNOWN: Final = Gauge("lakewarden_decisions_known", "Decisions in memory.", multiprocess_mode="livesum")
 
 
-class _Application(Protocol):
-    @property
-    def lane(self) -> Lane: ...
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
-
-
 class Measured:
     """The application and its lane, with the duration and status of each request."""
 
-    def __init__(self, application: _Application, *, others: NameRoute) -> None:
-        """`others` names routes that Django does not know."""
+    def __init__(self, application: Application, labels: Labels) -> None:
         self._application = application
-        self._observe = _Observer(others).observe
+        self._observe = _Observer(labels).observe
         self.lane = _MeasuredLane(application.lane, self._observe)
         threading.Thread(target=_sample, name="metrics", daemon=True).start()
 
@@ -109,7 +97,7 @@ class _MeasuredLane:
     def __init__(self, lane: Lane, observe: Observe) -> None:
         self._lane = lane
         self._observe = observe
-        self.repeats = _MeasuredRepeats(lane.repeats, observe)
+        self.repeats: Repeats = _MeasuredRepeats(lane.repeats, observe)
         self.request = lane.request
         self.may_repeat = lane.may_repeat
 
@@ -117,7 +105,8 @@ class _MeasuredLane:
         return self._measured(request, self._lane.answer(request))
 
     def again(self, repeat: Repeat, looking: asyncio.Future[Row | None] | None) -> Awaitable[Answer | None]:
-        return self._measured(repeat.request, self._lane.again(repeat, looking))
+        found = repeat.of if isinstance(repeat, _MeasuredRepeat) else repeat
+        return self._measured(repeat.request, self._lane.again(found, looking))
 
     async def _measured(self, request: HotRequest, answering: Awaitable[Answer | None]) -> Answer | None:
         began = perf_counter()
@@ -164,9 +153,8 @@ class _MeasuredRepeat:
 
 
 class _Observer:
-    def __init__(self, others: NameRoute) -> None:
-        self._others = others
-        self._names: RouteNames | None = None
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
         # engines ask for the same tables again and again
         self._series_of = lru_cache(maxsize=4096)(self._found)
 
@@ -175,9 +163,7 @@ class _Observer:
             self._series_of(method, path, status).observe(seconds)
 
     def _found(self, method: str, path: bytes, status: int) -> Histogram:
-        if self._names is None:  # Django's routes are complete when the first request comes
-            self._names = RouteNames()
-        return SECONDS.labels(self._names.name(method, path) or self._others(method, path) or OTHER, status)
+        return SECONDS.labels(self._labels.of(method, path), status)
 
 
 def _sample() -> None:

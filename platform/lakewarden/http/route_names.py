@@ -1,6 +1,6 @@
 """Names the route of a path as the documents do, for measurements: there are as many names as routes, not as paths."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -11,6 +11,9 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 _REST: Final = "**"  # the key of a variable that holds slashes
 _ONE: Final = "*"
 _END: Final = ""
+
+OTHER: Final = "other"
+"""Paths that no route has: callers choose their names."""
 
 _Tree = dict[str, "_Tree | str"]
 
@@ -38,6 +41,19 @@ class RouteNames:
             assert isinstance(below, dict)  # noqa: S101 only _END has a text
             node = below
         node.setdefault(_END, route)
+
+
+class Labels:
+    """Of all requests; `others` names routes that Django does not know."""
+
+    def __init__(self, others: Callable[[str, bytes], str | None]) -> None:
+        self._others = others
+        self._names: RouteNames | None = None
+
+    def of(self, method: str, path: bytes) -> str:
+        if self._names is None:  # Django's routes are complete when the first request comes
+            self._names = RouteNames()
+        return self._names.name(method, path) or self._others(method, path) or OTHER
 
 
 def _routes(patterns: list[URLPattern | URLResolver], before: str) -> Iterator[str]:

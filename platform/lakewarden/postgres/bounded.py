@@ -27,6 +27,10 @@ SILENCE: Final = (Silent, errors.ConnectionTimeout)
 """Errors after which an immediate retry would only wait as long again."""
 
 
+CURSORS: Final = (psycopg.Cursor, psycopg.AsyncCursor)
+"""The driver's classes by which statements are run, for who follows them."""
+
+
 class _Named(Protocol):
     _prepared: Any
 

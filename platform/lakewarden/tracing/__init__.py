@@ -1,0 +1,1 @@
+"""OpenTelemetry traces: request → access → SQL → store. Nothing imports this package unless traces are configured."""
