@@ -54,14 +54,19 @@ class RestClient:
         config = self._send("GET", "/config", query={"warehouse": warehouse})
         prefix = config.get("overrides", {}).get("prefix") or config.get("defaults", {}).get("prefix")
         self.prefix = f"{prefix}/" if prefix else ""
+        self._has_views = False
 
-    def create_namespace(self, name: str) -> None:
-        self._ask("POST", "namespaces", {"namespace": [name]})
+    def create_namespace(self, *path: str) -> None:
+        self._ask("POST", "namespaces", {"namespace": list(path)})
 
     def create_table(self, namespace: str, name: str, schema: Json) -> Json:
         return self._ask(
             "POST", f"namespaces/{namespace}/tables", {"name": name, "schema": schema, "stage-create": False}
         )
+
+    def create_view(self, namespace: str, view: Json) -> Json:
+        self._has_views = True
+        return self._ask("POST", f"namespaces/{namespace}/views", view)
 
     def register(self, namespace: str, name: str, metadata_location: str) -> Json:
         body = {"name": name, "metadata-location": metadata_location}
@@ -89,7 +94,10 @@ class RestClient:
         return self._ask("GET", f"namespaces/{namespace}/tables", query=query)
 
     def drop_namespace(self, name: str) -> None:
-        """With all tables in it and their files."""
+        """With all tables and views in it and their files."""
+        if self._has_views:
+            for view in self._ask("GET", f"namespaces/{name}/views")["identifiers"]:
+                self._ask("DELETE", f"namespaces/{name}/views/{view['name']}")
         for table in self.tables(name)["identifiers"]:
             self._ask("DELETE", f"namespaces/{name}/tables/{table['name']}", query={"purgeRequested": "true"})
         self._ask("DELETE", f"namespaces/{name}")

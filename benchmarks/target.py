@@ -29,6 +29,7 @@ class Target:
     store: ReadyStore | None = None
     namespaces: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
+    at_end: list[Callable[[], object]] = field(default_factory=list)
 
     @classmethod
     def from_ready_file(cls, path: Path) -> "Target":
@@ -83,5 +84,7 @@ class Target:
 
     def clean_up(self) -> None:
         """Drop everything that was created."""
+        while self.at_end:
+            self.at_end.pop()()
         while self.namespaces:
             self.client.drop_namespace(self.namespaces.pop())

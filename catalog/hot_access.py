@@ -17,7 +17,8 @@ from catalog.access import namespace_chain
 from catalog.models import Namespace, Tabular
 from catalog.models.namespace import COLUMNS, namespace_of
 from catalog.models.tabular import TABULAR
-from lakewarden.authz.actions import Action, NamespaceAction, ObjectType, TableAction, WarehouseAction
+from catalog.tabular_types import TabularType
+from lakewarden.authz.actions import Action, NamespaceAction, TabularAction, WarehouseAction
 from lakewarden.authz.authorize import authorize
 from lakewarden.authz.decision_cache import HELD_PRIVILEGES, Epoch
 from lakewarden.authz.interface import Granted, ObjectRef, T
@@ -132,18 +133,24 @@ _FIND_WAREHOUSE: Final = Coalescer(f"""
 """)  # noqa: S608 names of our own columns
 
 
-async def table(
-    context: RequestContext, warehouse_id: UUID, path_key: str, name_key: str, *, action: TableAction
+async def tabular(
+    context: RequestContext,
+    warehouse_id: UUID,
+    path_key: str,
+    name_key: str,
+    *,
+    kind: TabularType,
+    action: TabularAction,
 ) -> Granted[Tabular] | None:
     row = await _find(_FIND_TABULAR, context, warehouse_id, path_key, name_key)
     place = row and await _NAMESPACES.find(row[0], row[1])
     if not row or not place:
         return None
     found = TABULAR.instance(row[2:])
-    if found.kind != Tabular.Kind.TABLE:
+    if found.kind != kind.kind:
         return None
     found.namespace = place.target
-    chain = (*place.chain, ObjectRef(ObjectType.TABLE, str(found.id), str(found.uuid)))
+    chain = (*place.chain, ObjectRef(kind.object_type, str(found.id), str(found.uuid)))
     return await _granted(context, found, place.project, chain, action)
 
 

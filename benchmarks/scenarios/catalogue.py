@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from benchmarks.failures import BenchmarkError
 from benchmarks.load.requests import IDENTITY
 from benchmarks.metadata import LARGE, MEDIUM, SMALL
+from benchmarks.scenarios.changes import changes
 from benchmarks.scenarios.commits import PropertyCommits, SnapshotCommits
 from benchmarks.scenarios.creations import CreateNamespace, CreateTable
 from benchmarks.scenarios.files import LoadForFiles, Sign
@@ -33,6 +34,7 @@ def scenarios() -> list[Scenario]:
         ),
         PropertyCommits("commit-contended", "set a property, all clients on one table; ledger", is_contended=True),
         SnapshotCommits(),
+        *changes(),
         LoadForFiles("load-keys", "S3: loadTable with credentials for its files", "vended-credentials", with_keys=True),
         LoadForFiles("load-no-keys", "S3: the same without credentials", "client-managed", with_keys=False),
         Sign("sign-read", "S3: a signature for a GET, by the table's id", "GET", by="id"),

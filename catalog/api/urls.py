@@ -4,7 +4,7 @@ from django.urls import include, path
 
 from catalog.api.config import ConfigEndpoint
 from catalog.api.credentials import TableCredentialsEndpoint
-from catalog.api.hot import commits, creations, lists, namespaces, signing, tabulars
+from catalog.api.hot import commits, creations, drops, lists, namespaces, properties, signing, tabulars
 from catalog.api.hot.config import reads_config
 from catalog.api.hot.dispatch import dispatch
 from catalog.api.multi_table_commit import TransactionEndpoint
@@ -31,17 +31,17 @@ _VIEW = _NAMESPACE + "/views/{view}"
 
 WAREHOUSE_ROUTES = (
     Route("/v1/{prefix}/namespaces", NamespacesEndpoint, hot=[lists.NAMESPACES, creations.NAMESPACE]),
-    Route(_NAMESPACE, NamespaceEndpoint, hot=[namespaces.NAMESPACE]),
-    Route(_NAMESPACE + "/properties", NamespacePropertiesEndpoint),
+    Route(_NAMESPACE, NamespaceEndpoint, hot=[namespaces.NAMESPACE, drops.NAMESPACE]),
+    Route(_NAMESPACE + "/properties", NamespacePropertiesEndpoint, hot=[properties.PROPERTIES]),
     Route(_NAMESPACE + "/tables", TablesEndpoint, hot=[lists.TABLES, creations.TABLE]),
-    Route(_TABLE, TableEndpoint, hot=[tabulars.TABLE, commits.COMMIT]),
+    Route(_TABLE, TableEndpoint, hot=[tabulars.TABLE, commits.COMMIT, drops.TABLE]),
     Route(_TABLE + "/credentials", TableCredentialsEndpoint),
     Route(_TABLE + "/metrics", TableMetricsEndpoint),
     Route(_TABLE + "/unregister", UnregisterTableEndpoint),
     Route(_NAMESPACE + "/register", RegisterTableEndpoint),
     Route("/v1/{prefix}/tables/rename", RenameTableEndpoint),
     Route(_NAMESPACE + "/views", ViewsEndpoint),
-    Route(_VIEW, ViewEndpoint, hot=[tabulars.VIEW]),
+    Route(_VIEW, ViewEndpoint, hot=[tabulars.VIEW, drops.VIEW]),
     Route(_NAMESPACE + "/register-view", RegisterViewEndpoint),
     Route("/v1/{prefix}/views/rename", RenameViewEndpoint),
     Route("/v1/{prefix}/transactions/commit", TransactionEndpoint),

@@ -164,6 +164,7 @@ def foreign_to_purge(location: str, owner: UUID | None) -> str | None:
     return f"the {rows[0][0]} at {rows[0][1]}" if rows else None
 
 
+_ACCESS = "%(lasts)s::float as lasts, %(ends)s::timestamptz as ends"
 _BELOW = "location ~>=~ %(from)s and location ~<~ %(to)s"
 # expired staged creations, and those without namespace, are included: their files may exist
 _RESERVED = """
@@ -231,7 +232,7 @@ _STAGE = f"""
             expires_at = excluded.expires_at
         returning location, owner_id
     ),
-    reachable as ({keeping("select location, owner_id from staged")})
+    reachable as ({keeping(f"select location, owner_id, {_ACCESS} from staged")})
     select (select count(*) from place) > 0, (select count(*) from staged) > 0
 """  # noqa: S608 text of our own
 _STAGED_AT = """
@@ -261,13 +262,11 @@ _KEEP_EARLIER = """
     on conflict (warehouse_id, location) do update set kind = 'earlier', owner_id = excluded.owner_id,
         namespace_id = excluded.namespace_id, reserved_by = '', expires_at = null
 """
-# engines have no use for the files of a view
-_RELEASE = f"""
-    with gone as (
-        select t.id, t.kind, t.warehouse_id, t.location, t.namespace_id,
-            array(select o.by from unnest(%(owned)s::uuid[], %(by)s::text[]) as o(id, by) where o.id = t.id) as owners
-        from tabular t where t.id = any(%(ids)s::uuid[])
-    ),
+_RELEASED_WITH_ACCESS = """
+    select p.location, p.owner_id, gone.lasts, gone.ends
+    from places p join gone on gone.id = p.owner_id where gone.kind <> 'view'
+"""  # engines have no use for the files of a view
+RELEASED = f"""
     released as (
         insert into reserved_location (warehouse_id, location, kind, owner_id, namespace_id, owners)
         select warehouse_id, location, 'released', id, namespace_id, owners from gone
@@ -285,9 +284,16 @@ _RELEASE = f"""
     places as (
         select * from released union all select * from earlier
     ),
-    reachable as (
-        {keeping("select p.location, p.owner_id from places p join gone on gone.id = p.owner_id where kind <> 'view'")}
-    )
+    reachable as ({keeping(_RELEASED_WITH_ACCESS)})
+"""  # noqa: S608 text of our own
+"""SQL for a statement that removes tables and views: follows `gone` in its `with` list, and has their `places`."""
+_RELEASE = f"""
+    with gone as (
+        select t.id, t.kind, t.warehouse_id, t.location, t.namespace_id, {_ACCESS},
+            array(select o.by from unnest(%(owned)s::uuid[], %(by)s::text[]) as o(id, by) where o.id = t.id) as owners
+        from tabular t where t.id = any(%(ids)s::uuid[])
+    ),
+    {RELEASED}
     select * from places
 """  # noqa: S608 text of our own
 _OF_OWNERS = """

@@ -265,13 +265,17 @@ ADDED = """
 
 In the order of the names, so that two such statements never wait for each other.
 """
-_REMOVE = """
-    with live as (select id from tabular where id = %s and deleted_at is null),
-    documents as (delete from tabular_document d using live where d.tabular_id = live.id),
-    reports as (delete from metrics_report r using live where r.tabular_id = live.id),
-    generic as (delete from generic_table g using live where g.tabular_id = live.id)
-    delete from tabular t using live where t.id = live.id returning t.id
+REMOVED = """
+    documents as (delete from tabular_document d using {rows} as live where d.tabular_id = live.id),
+    reports as (delete from metrics_report r using {rows} as live where r.tabular_id = live.id),
+    generic as (delete from generic_table g using {rows} as live where g.tabular_id = live.id),
+    removed as (delete from tabular t using {rows} as live where t.id = live.id returning t.id)
 """
+"""SQL for a statement that removes several: the `rows` of a member of its `with`, which has their ids."""
+_REMOVE = f"""
+    with found as (select id from tabular where id = %s and deleted_at is null), {REMOVED.format(rows="found")}
+    select id from removed
+"""  # noqa: S608 text of our own
 _MOVE = f"""
     with moved as (
         update tabular set version = version + 1, location = %s, metadata_location = %s, updated_at = now()

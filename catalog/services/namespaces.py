@@ -2,6 +2,8 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -165,6 +167,38 @@ def children(parent: Granted[Warehouse] | Granted[Namespace], page: Page) -> tup
     return page.cut(found)
 
 
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    """What becomes of a namespace's properties; `told` is what the event says about it."""
+
+    after: dict[str, str]
+    told: dict[str, list[str]]
+    missing: list[str]
+
+    @classmethod
+    def of(
+        cls, namespace: Namespace, before: Mapping[str, str], *, removals: Sequence[str], updates: Mapping[str, str]
+    ) -> Self:
+        """Raises Unprocessable when a key is in both lists, InvalidArgument for what cannot be stored or changed."""
+        both = sorted(set(removals) & set(updates))
+        if both:
+            raise Unprocessable(f"Invalid property changes: {', '.join(both)} is both removed and updated")
+        check_properties(updates)
+        fixed = before.get("location")
+        if "location" in removals or updates.get("location", fixed) != fixed:
+            raise InvalidArgument(f"The location of namespace {namespace} cannot be changed or removed: it is {fixed}")
+        asked = dict.fromkeys(removals)
+        removed = [key for key in asked if key in before]
+        after = {**{key: value for key, value in before.items() if key not in asked}, **updates}
+        limits.check_namespace(after, before=before)
+        missing = [key for key in asked if key not in before]
+        return cls(after, {"updated": list(updates), "removed": removed}, missing)
+
+    @property
+    def answer(self) -> dict[str, list[str]]:
+        return {**self.told, "missing": self.missing}
+
+
 def update_properties(
     granted: Granted[Namespace], *, removals: Sequence[str], updates: Mapping[str, str]
 ) -> dict[str, list[str]]:
@@ -172,29 +206,17 @@ def update_properties(
 
     Raises Unprocessable when a key is in both lists.
     """
-    both = sorted(set(removals) & set(updates))
-    if both:
-        raise Unprocessable(f"Invalid property changes: {', '.join(both)} is both removed and updated")
-    check_properties(updates)
-    fixed = granted.target.properties.get("location")
-    if "location" in removals or updates.get("location", fixed) != fixed:
-        raise InvalidArgument(f"The location of namespace {granted.target} cannot be changed or removed: it is {fixed}")
     with changing():
         namespace = Namespace.objects.select_for_update(of=("self",)).filter(id=granted.target.id).first()
         if namespace is None:
             raise NoSuchNamespace(f"Namespace does not exist: {granted.target}")
-        before = namespace.properties
-        removed = [key for key in dict.fromkeys(removals) if key in before]
-        kept = {key: value for key, value in before.items() if key not in set(removed)}
-        namespace.properties = {**kept, **updates}
-        limits.check_namespace(namespace.properties, before=before)
+        change = PropertyChange.of(granted.target, namespace.properties, removals=removals, updates=updates)
+        namespace.properties = change.after
         namespace.version = F("version") + 1
         namespace.updated_at = timezone.now()
         namespace.save(update_fields=["properties", "version", "updated_at"])
-        changed = {"updated": list(updates), "removed": removed}
-        record(change_of("updateNamespaceProperties", granted.target, **changed), granted.context)
-    missing = [key for key in dict.fromkeys(removals) if key not in before]
-    return {**changed, "missing": missing}
+        record(change_of("updateNamespaceProperties", granted.target, **change.told), granted.context)
+    return change.answer
 
 
 def check_properties(properties: Mapping[str, str]) -> None:

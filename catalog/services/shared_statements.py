@@ -1,17 +1,58 @@
 """Statements that do the work of several callers: who gets which outcome if the database refuses or does not answer."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import psycopg
 from psycopg.errors import LockNotAvailable, QueryCanceled
 
+from catalog.services.namespaces import TREE_LOCK
+from lakewarden.authz.ledger import change_log
 from lakewarden.errors import CommitStateUnknown
+from lakewarden.hot.batches import Batches
 from lakewarden.hot.connections import connection
 from lakewarden.postgres.bounded import AsyncBounded
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
+
+MOST: Final = 64
+"""Objects in a statement."""
+_PATIENCE_MS: Final = 100
+"""How long a statement waits for what another transaction has locked; short, because all its callers wait."""
+STILL: Final = f"""
+    patience as materialized (
+        select set_config('lock_timeout', '{_PATIENCE_MS}', true)
+    ),
+    still as materialized (
+        select tree from (select distinct tree from asked) each, patience
+        where pg_try_advisory_xact_lock_shared({TREE_LOCK}, each.tree)
+    )
+"""  # noqa: S608 constants
+"""Follows `asked` in a `with` list: those of its trees (`namespaces.tree_of`) that nobody moves or drops a part of."""
+
+_telling: set[asyncio.Task[None]] = set()
+
+
+def tell_followers() -> None:
+    """After a statement that has logged changes of grants.
+
+    Does not wait: the next check with OpenFGA applies all changes first, if this has not happened by then.
+    """
+    if change_log.are_logged():
+        task = asyncio.create_task(_TELLINGS.do(None, caller=""))
+        _telling.add(task)
+        task.add_done_callback(_telling.discard)
+
+
+async def _tell(changes: Sequence[None]) -> Sequence[None]:
+    """Runs in a thread. It may miss a change that is committed meanwhile, so that change leads to another run."""
+    await asyncio.to_thread(change_log.tell)
+    return changes
+
+
+_TELLINGS: Final[Batches[None, None]] = Batches(_tell, most=MOST)
 
 
 async def together_or_each(

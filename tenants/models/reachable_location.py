@@ -66,15 +66,15 @@ FORGET: Final = "delete from reachable_location where owner_id = any(%s::uuid[])
 
 
 def keeping(places: str) -> str:
-    """SQL for other apps' statements, which records `places`: a query of locations and owners, each location once.
+    """SQL for other apps' statements, which records `places`, a query that has each location once.
 
-    The statement's parameters `lasts` and `ends` are those of LastAccess.
+    Its columns are the location, its owner, and `lasts` and `ends` of LastAccess.
     """
     return f"""
         insert into reachable_location (location, owner_id, until)
         select place.location, place.owner, access.ends
-        from ({places}) as place (location, owner),
-            (select greatest(clock_timestamp() + make_interval(secs => %(lasts)s::float), %(ends)s::timestamptz)) as
+        from ({places}) as place (location, owner, lasts, ends),
+            lateral (select greatest(clock_timestamp() + make_interval(secs => place.lasts), place.ends)) as
                 access (ends)
         where access.ends > clock_timestamp()
         on conflict (location) do update

@@ -10,6 +10,7 @@ from catalog.services import tables
 from catalog.services.commit_writer.writer import commit
 from catalog.services.contracts import effective
 from catalog.services.tables import CommitTable
+from catalog.tabular_types import TABLE
 from lakewarden.authz.actions import TableAction
 from lakewarden.hot.coalescer import NotAnswered
 from lakewarden.hot.routes import Answer
@@ -19,7 +20,7 @@ async def _commit(call: WriteCall) -> Answer | None:
     body = decoded(call, CommitTable, may_be_large=True)
     if body is None or tables.is_creation(body.requirements):
         return None
-    granted = await asked(hot_access.table(call.context, *call.key, action=TableAction.COMMIT))
+    granted = await asked(hot_access.tabular(call.context, *call.key, kind=TABLE, action=TableAction.COMMIT))
     if granted is None:
         return None
     try:

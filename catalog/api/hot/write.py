@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from django.utils.encoding import escape_uri_path
+from django.utils.encoding import escape_uri_path, iri_to_uri
 
 from catalog.api.hot.answers import Header, accepted, failed, stored
 from catalog.api.hot.call import Handler, KnownCaller
@@ -54,14 +54,18 @@ class WriteCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HotWrite:
-    """`perform` returns None, having changed nothing, for what is Django's; it raises as a service verb does."""
+    """`perform` returns None, having changed nothing, for what is Django's; it raises as a service verb does.
+
+    `has_query`: it reads the query; otherwise requests that have one are Django's.
+    """
 
     perform: Callable[[WriteCall], Awaitable[Answer | None]]
     methods: frozenset[str] = frozenset({"POST"})
+    has_query: bool = False
 
     def handler(self, label: str) -> Handler:
         async def handle(request: HotRequest, caller: KnownCaller, key: Key) -> Answer | None:
-            context = _context(request, caller)
+            context = _context(request, caller) if self.has_query or not request.query else None
             if context is None:
                 return None
             name = context.caller.id
@@ -109,7 +113,7 @@ async def answered(call: WriteCall, done: Stored, *, suffix: bytes, mark: str = 
 def _context(request: HotRequest, caller: KnownCaller) -> RequestContext | None:
     """None for a request that is not ordinary."""
     headers = request.headers
-    if request.query or b"content-encoding" in headers or len(request.body) > _LARGEST:
+    if b"content-encoding" in headers or len(request.body) > _LARGEST:
         return None
     context = context_of(caller.token, request.header, clean_request_id(request.header("x-request-id") or ""))
     key = request.header("idempotency-key")
@@ -118,8 +122,9 @@ def _context(request: HotRequest, caller: KnownCaller) -> RequestContext | None:
     try:
         # as `HttpRequest.get_full_path` writes it, so that the key is known again whoever sees the next request
         path = escape_uri_path(request.path.decode())
+        path += f"?{iri_to_uri(request.query.decode())}" if request.query else ""
         return with_key(context, key, method=request.method, path=path, body=request.body)
-    except BadRequest:
+    except (BadRequest, UnicodeDecodeError):
         return None
 
 

@@ -5,7 +5,6 @@ statement cannot skip a name that another transaction is inserting: it waits for
 batch to Django.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +13,8 @@ from uuid import UUID
 
 from catalog.documents import Document
 from catalog.models import Namespace, namespace, tabular
-from catalog.services.namespaces import TREE_LOCK, tree_of
-from catalog.services.shared_statements import together_or_each
+from catalog.services.namespaces import tree_of
+from catalog.services.shared_statements import MOST, STILL, tell_followers, together_or_each
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import change_log, grants
 from lakewarden.authz.model import Privilege
@@ -29,13 +28,7 @@ from lakewarden.prepared_statements import rows_of
 from tenants.models import Project, Warehouse
 from tenants.models.warehouse import ACTIVE_IN_EPOCH, LOCATIONS_KEPT
 
-_MOST: Final = 64
-"""Objects in a statement."""
 _AT_ONCE: Final = 2
-_PATIENCE_MS: Final = 100
-"""How long a batch waits for a name that another transaction is inserting; short, because every caller in it waits."""
-
-_telling: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +59,9 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> Seque
 async def _execute(statement: Statement, usable: AsyncBounded, additions: Sequence[Addition]) -> list[bool]:
     numbers, _ = await statement.fetch_one(usable, _parameters(additions))
     added = set(numbers or ())
-    if added and change_log.are_logged():
-        _tell_followers()
+    if added:
+        tell_followers()
     return [number in added for number in range(len(additions))]
-
-
-def _tell_followers() -> None:
-    """Does not wait: the next check with OpenFGA applies all changes first, if this has not happened by then."""
-    task = asyncio.create_task(_TELLINGS.do(None, caller=""))
-    _telling.add(task)
-    task.add_done_callback(_telling.discard)
-
-
-async def _tell(changes: Sequence[None]) -> Sequence[None]:
-    """Runs in a thread. It may miss a change that is committed meanwhile, so that change leads to another run."""
-    await asyncio.to_thread(change_log.tell)
-    return changes
 
 
 def _parameters(additions: Sequence[Addition]) -> dict[str, object]:
@@ -136,13 +116,7 @@ _STATEMENT = """
         select a.*{content} from jsonb_to_recordset(%(rows)s::jsonb) as a({common}, {columns})
     ),
     {asked_keys},
-    patience as materialized (
-        select set_config('lock_timeout', '{patience}', true)
-    ),
-    still as materialized (
-        select tree from (select distinct tree from asked) each, patience
-        where pg_try_advisory_xact_lock_shared({tree_lock}, each.tree)
-    ),
+    {still},
     place as materialized (
         select n.id, n.version from namespace n
         where n.id in (select a.namespace_id from asked a join still using (tree)) and n.deleted_at is null
@@ -181,8 +155,7 @@ def _statement(added: str, *, columns: str, content: str = "") -> Statement:
         content=content,
         common=_COLUMNS,
         asked_keys=ASKED,
-        patience=_PATIENCE_MS,
-        tree_lock=TREE_LOCK,
+        still=STILL,
         top=LOCATIONS_KEPT.format(
             ids="select a.warehouse_id from asked a join still using (tree) where a.namespace_id is null"
         ),
@@ -206,6 +179,5 @@ _NAMESPACES = _statement(
     columns="parent_id uuid, path text[], path_key text, name_key text, lineage uuid[], properties jsonb",
 )
 
-_TELLINGS: Final[Batches[None, None]] = Batches(_tell, most=_MOST)
-TABULARS: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _TABULARS), most=_MOST, at_once=_AT_ONCE)
-NAMESPACES: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _NAMESPACES), most=_MOST, at_once=_AT_ONCE)
+TABULARS: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _TABULARS), most=MOST, at_once=_AT_ONCE)
+NAMESPACES: Final[Batches[Addition, bool]] = Batches(partial(_add_all, _NAMESPACES), most=MOST, at_once=_AT_ONCE)

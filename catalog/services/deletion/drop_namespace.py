@@ -13,7 +13,7 @@ from catalog.models import Deletion, Namespace
 from catalog.models.tabular import EVENT_OF_KIND
 from catalog.services.deletion.drop import DropOptions, Dropped, begin, payload_of
 from catalog.services.deletion.expire import batches
-from catalog.services.namespaces import lock_tree
+from catalog.services.namespaces import change_of, lock_tree
 from catalog.services.protection import ensure_unprotected
 from catalog.tabular_types import word_of
 from lakewarden import config
@@ -89,7 +89,7 @@ def drop(granted: Granted[Namespace], options: DropOptions) -> None:
         elif inside.live or inside.dropped:
             _remove_tree(granted, options, inside)
         else:
-            _record(granted, options, {})
+            record(change(granted, options, {}), granted.context)
             execute("delete from namespace where id = %s", [known.id])
             ledger.forget_object(namespace_chain(known)[-1])
 
@@ -157,7 +157,7 @@ def _set_aside(granted: Granted[Namespace], options: DropOptions, inside: _Insid
         not_before=inside.until,  # objects that were dropped in it before stay restorable until their own time is over
     )
     payload = payload_of(deletion)
-    _record(granted, options, {**payload, **_counted(inside)})
+    record(change(granted, options, {**payload, **_counted(inside)}), granted.context)
     _record_below(namespace, granted.context, payload)
     _mark(namespace, deletion)
 
@@ -177,7 +177,7 @@ def _remove_tree(granted: Granted[Namespace], options: DropOptions, inside: _Ins
         purge_not_before=options.purge_not_before(),
     )
     payload = {"purge": deletion.with_files, "soft": False, "force": options.force, "deletion-id": str(deletion.id)}
-    _record(granted, options, {**payload, **_counted(inside)})
+    record(change(granted, options, {**payload, **_counted(inside)}), granted.context)
     _record_below(namespace, granted.context, payload)
     older = [identifier for (identifier,) in fetch(_OLDER, {"id": namespace.id})]
     ended = fetch(_END_NOW, {"ids": older, "purge": options.with_files})
@@ -202,16 +202,9 @@ def _mark(namespace: Namespace, deletion: Deletion) -> None:
     execute(_MARK_NAMESPACES, parameters)
 
 
-def _record(granted: Granted[Namespace], options: DropOptions, payload: dict[str, object]) -> None:
-    namespace = granted.target
-    plain = {
-        "namespace": namespace.path,
-        "warehouse-id": str(namespace.warehouse_id),
-        "recursive": options.recursive,
-        **payload,
-    }
-    change = Change("dropNamespace", "namespace", str(namespace.id), namespace.warehouse.project_id, plain)
-    record(change, granted.context)
+def change(granted: Granted[Namespace], options: DropOptions, payload: dict[str, object]) -> Change:
+    """The audit entry and event of the drop."""
+    return change_of("dropNamespace", granted.target, recursive=options.recursive, **payload)
 
 
 def _record_below(namespace: Namespace, context: RequestContext, payload: dict[str, object]) -> None:

@@ -108,10 +108,22 @@ def request(
     The place belongs to `owner`, the key of the dropped object. It does not start before `not_before`. Folders above
     the location that are empty then are removed, too, if they lie in `within` (None: they stay).
     """
-    arguments = {"profile": profile, "location": location, "owner": owner} | ({"within": within} if within else {})
+    arguments = _arguments(profile, location, owner=owner, within=within)
     return scheduling.add(
         purge_location, arguments, scope=scope, entity=entity, lock=location, scheduled_for=not_before
     )
+
+
+def planned(
+    profile: dict[str, Any], location: str, *, scope: Scope, entity: Entity, owner: str, within: str
+) -> dict[str, Any]:
+    """What `request` would queue, for `scheduling.ADDED`."""
+    arguments = _arguments(profile, location, owner=owner, within=within)
+    return scheduling.planned(purge_location, arguments, scope=scope, entity=entity, lock=location)
+
+
+def _arguments(profile: dict[str, Any], location: str, *, owner: str, within: str | None) -> dict[str, Any]:
+    return {"profile": profile, "location": location, "owner": owner} | ({"within": within} if within else {})
 
 
 @dataclass

@@ -6,7 +6,7 @@ again gets a new job but keeps its id.
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from procrastinate.tasks import Task
@@ -31,12 +31,22 @@ def add(
 
     Tasks with the same `lock` run one at a time.
     """
-    identifier = new_id()
-    given = Jsonb({"task_id": str(identifier), **arguments})
-    job = {"queue": task.queue, "name": task.name, "lock": lock, "arguments": given, "at": scheduled_for}
-    about = {"entity_type": entity.type, "entity_id": entity.id, "entity_name": list(entity.name)}
-    fetch(_ADD, {"id": identifier, **scope.parameters, **job, **about, "parent_id": parent_id})
+    row = planned(task, arguments, scope=scope, entity=entity, lock=lock)
+    row["arguments"] = Jsonb(row["arguments"])
+    fetch(_ADD, {**row, "at": scheduled_for, "parent_id": parent_id})
+    identifier: UUID = row["id"]
     return identifier
+
+
+def planned(
+    task: Task[Any, Any, Any], arguments: dict[str, Any], *, scope: Scope, entity: Entity, lock: str | None
+) -> dict[str, Any]:
+    """What `add` would queue, as a row for ADDED."""
+    identifier = new_id()
+    given = {"task_id": str(identifier), **arguments}
+    job = {"queue": task.queue, "name": task.name, "lock": lock, "arguments": given}
+    about = {"entity_type": entity.type, "entity_id": entity.id, "entity_name": list(entity.name)}
+    return {"id": identifier, **scope.parameters, **job, **about}
 
 
 def defer_again(identifier: UUID, *, at: datetime | None = None, after_s: int = 0) -> None:
@@ -97,6 +107,34 @@ _ADD = f"""
     from job
     returning id
 """  # noqa: S608 text of our own
+PLANNED: Final = """id uuid, project_id text, warehouse_id uuid, queue text, name text, lock text, arguments jsonb,
+    entity_type text, entity_id text, entity_name text[]"""
+"""The columns of what `planned` returns."""
+ADDED: Final = f"""
+    turns as materialized (
+        select project_id, queue, at, {_TURN.format(project="due.project_id", queue="due.queue", at="due.at")} as turn
+        from (select distinct project_id, queue, at from to_add) due
+    ),
+    jobs as materialized (
+        select a.id as task_id, {
+    _JOB.format(values="a.queue, a.name, t.turn - a.place, a.lock, null, a.arguments, a.at")
+}
+        from (
+            select *, row_number() over (partition by project_id order by id)::int - 1 as place from to_add
+        ) a
+        join turns t on t.project_id = a.project_id and t.queue = a.queue and t.at is not distinct from a.at
+    ),
+    tasks as (
+        insert into task (id, project_id, warehouse_id, queue_name, task_name, arguments, lock, job_id, entity_type,
+                          entity_id, entity_name, scheduled_for)
+        select a.id, a.project_id, a.warehouse_id, a.queue, a.name, a.arguments, a.lock, jobs.id, a.entity_type,
+               a.entity_id, a.entity_name, coalesce(a.at, now())
+        from to_add a join jobs on jobs.task_id = a.id
+    )
+"""  # noqa: S608 text of our own
+"""SQL for a statement that adds several tasks: follows `to_add` in its `with` list, which has the columns PLANNED, and
+`at` (null: now).
+"""
 _DEFER_AGAIN = f"""
     with due as (
         select id, project_id, queue_name, task_name, lock, arguments,

@@ -5,7 +5,7 @@ projects in the order of their ids. Otherwise two changes could deadlock.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from lakewarden.prepared_statements import fetch
 
@@ -25,6 +25,21 @@ def raise_where(
     return found
 
 
+def raised_in(projects: str) -> str:
+    """SQL that raises the epochs of `projects`, a query of their ids, in a statement that has HELD in its `with`."""
+    return f"update project set authz_epoch = authz_epoch + 1 where id in ({projects})"  # noqa: S608 text of our own
+
+
+HELD: Final = """
+    projects as materialized (
+        select p.id, p.authz_epoch from project p where p.id in (select project_id from {rows})
+        order by p.id for no key update of p
+    )
+"""
+"""SQL for a statement that changes grants: locks the projects of `rows`, and reads their newest epochs.
+
+If a row's decision was made at this epoch, the statement sees all grants that there are: each change of one raises it.
+"""
 _CONCERNED = "select distinct project_id from {table} where {condition}"
 _RAISE = """
     with held as materialized (
