@@ -93,8 +93,7 @@ class Claim:
 
         A staged one is already reserved, cannot conflict with others, and shares the lock.
         """
-        key = zlib.crc32(self.warehouse.id.bytes)
-        fetch(_SHARED if self.is_shared else _EXCLUSIVE, [_LOCK, key - (1 << 31)])
+        hold_locations(self.warehouse, is_shared=self.is_shared)
 
     @property
     def is_shared(self) -> bool:
@@ -356,6 +355,12 @@ def keep_free_folder(namespace_id: UUID, folder: str) -> None:
     if len(_FREE_FOLDERS) >= _MOST_FOLDERS:
         _FREE_FOLDERS.clear()
     _FREE_FOLDERS[namespace_id] = folder
+
+
+def hold_locations(warehouse: Warehouse, *, is_shared: bool = False) -> None:
+    """See `Claim.hold`."""
+    key = zlib.crc32(warehouse.id.bytes)
+    fetch(_SHARED if is_shared else _EXCLUSIVE, [_LOCK, key - (1 << 31)])
 
 
 _FREE_FOLDERS: dict[UUID, str] = {}

@@ -11,7 +11,8 @@ from uuid import UUID
 from catalog.documents import metadata_of
 from catalog.iceberg.tables import TableMetadata
 from catalog.models import Tabular
-from catalog.services import locations, pointer
+from catalog.services import locations, lost_creations, pointer
+from catalog.services.lost_creations import LostCreation
 from lakewarden import config
 from lakewarden.db_transaction import changing
 from lakewarden.errors import BadRequest, NotFound
@@ -88,7 +89,7 @@ class _State:
 
 def find(
     *, older_than: timedelta, warehouse_id: UUID | None = None, remove: bool = False
-) -> Iterator[Orphan | Skipped]:
+) -> Iterator[Orphan | LostCreation | Skipped]:
     """A stream of all orphans in one warehouse or in all of them, and of what could not be searched.
 
     With `remove` the files are removed. Tables that are dropped, created or moved meanwhile may be missed. Raises
@@ -102,6 +103,7 @@ def find(
             store = storage_of(warehouse)
             for table in _tables(warehouse):
                 yield from _in_table(store, table, before=before, remove=remove)
+            yield from lost_creations.find(store, warehouse, before=before, parse=_parse, remove=remove)
         except (StorageError, BadRequest) as error:
             yield Skipped(f"warehouse {warehouse.name!r} ({warehouse.id})", str(error))
 

@@ -267,7 +267,9 @@ def orphan_files(*, warehouse: UUID | None, older_than: int, remove: bool, as_js
     of the table's current metadata, and another file has become the version in its name, or the table has not reached
     that version. Files that have left the metadata log are left alone. Servers may keep running.
 
-    Views, dropped tables, data files, and what is left of tables that were never created are not searched.
+    The first file of a table or view that was never created is listed, too, if it lies alone in a folder that
+    Lakewarden named in the same minute, in the folder of a namespace that is still there. Views, dropped tables, and
+    data files are not searched.
 
     The exit code is 1 if a table or warehouse could not be searched. After the database was restored from a backup, do
     not use --remove before you have registered again what was committed after the backup.

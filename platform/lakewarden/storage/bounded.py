@@ -85,6 +85,9 @@ class BoundedStorage:
     def survey(self, location: str, *, within: str) -> Iterator[Found]:
         return self._inner.survey(location, within=within)
 
+    def folders(self, location: str) -> Iterator[str]:
+        return self._inner.folders(location)
+
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
         return self._inner.remove(found, within=within, at_once=at_once)
 

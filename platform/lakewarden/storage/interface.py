@@ -82,6 +82,14 @@ class Storage(Protocol):
         """
         ...
 
+    def folders(self, location: str) -> Iterator[str]:
+        """The names of the folders directly in `location`, in any order; of files, links, and what is deeper: none.
+
+        It streams, and may miss what comes or goes meanwhile; nothing there is no error. OutOfReach as `survey`, and
+        StorageError when the store is not there.
+        """
+        ...
+
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
         """Remove what a survey found, `at_once` files at a time, unless it has been replaced meanwhile."""
         ...

@@ -92,6 +92,11 @@ class LocalStorage:
         with _translated(location, missing=f"The warehouse's directory {self._base} does not exist: is it mounted?"):
             yield from local_removal.survey(str(self._base), place, kept=len(kept))
 
+    def folders(self, location: str) -> Iterator[str]:
+        place = self._parts(location)
+        with _translated(location, missing=f"The warehouse's directory {self._base} does not exist: is it mounted?"):
+            yield from local_removal.folders(str(self._base), place)
+
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
         return local_removal.remove(str(self._base), self._parts(within), found, at_once=at_once)
 

@@ -59,6 +59,16 @@ def survey(base: str, parts: Sequence[str], *, kept: int) -> Iterator[Found]:
             yield from _around(base, parts, kept=kept)
 
 
+def folders(base: str, parts: Sequence[str]) -> Iterator[str]:
+    """The names of the folders directly in `base`/`parts`; raises as `survey`."""
+    with _below_no_link(base, parts):
+        try:
+            with opened(base, parts) as folder, os.scandir(folder) as entries:
+                yield from (each.name for each in entries if each.is_dir(follow_symlinks=False))
+        except FileNotFoundError:
+            os.close(os.open(base, os.O_RDONLY | os.O_DIRECTORY))  # the store itself must be there
+
+
 @contextmanager
 def _below_no_link(base: str, parts: Sequence[str]) -> Iterator[None]:
     try:

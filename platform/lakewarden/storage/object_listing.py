@@ -63,6 +63,10 @@ class Listing(Protocol):
         """
         ...
 
+    def inside(self, prefix: str) -> Iterator[str]:
+        """What keys start with that start with `prefix`, up to the next slash: each once, with its slash."""
+        ...
+
     def everything(self, prefix: str) -> Iterator[Entry]:
         """As `below`, and what else a purge has to remove."""
         ...

@@ -107,6 +107,13 @@ class ObjectStorage:
             for each in self._listing.everything(_prefix(place)):
                 yield Found(each.key[start:], each.size, each.version)
 
+    def folders(self, location: str) -> Iterator[str]:
+        prefix = f"{self._key(location)}/".removeprefix("/")
+        with self._translating("listing", location):
+            for each in self._listing.inside(prefix):
+                if name := each.removeprefix(prefix).removesuffix("/"):
+                    yield name
+
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:
         prefix = _prefix(self._place(within))
 

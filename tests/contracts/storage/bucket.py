@@ -166,6 +166,11 @@ class BucketStorage:
             found = OBJECTS[each]
             yield Found(each.removeprefix(f"{kept}/"), len(found.content), found.version)
 
+    def folders(self, location: str) -> Iterator[str]:
+        place = self._asked("list", location)
+        below = [each.removeprefix(f"{place}/") for each in self._below(place)]
+        yield from sorted({each.partition("/")[0] for each in below if "/" in each})
+
     def remove(self, found: Sequence[Found], *, within: str, at_once: int) -> Removed:  # noqa: ARG002 nothing waits
         outcome, kept = Removed(), self._place(within)
         for each in found:

@@ -1,6 +1,7 @@
 """What every storage must do, whatever it is made of."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -212,6 +213,27 @@ def test_a_removal_takes_all_below_a_place_and_nothing_beside_it(store: Storage,
     assert {(each.path, each.size) for each in gone if not each.is_folder} == {("t/f", 4), ("t/a/b/f", 4)}
     assert store.is_empty(f"{base}/ns/t")
     assert [store.read(each, limit=4) for each in beside] == [b"rows"] * len(beside)
+
+
+def test_the_folders_in_a_place_are_named_once_and_nothing_beside_or_below_them(store: Storage, base: str) -> None:
+    for path in ("a/b/c/1", "a/b/2", "a/d e/ü%20/3", "a/file", "ab/x/4"):
+        store.write_new(f"{base}/{path}", b"1")
+    assert sorted(store.folders(f"{base}/a")) == ["b", "d e"]
+    assert list(store.folders(f"{base}/a/d e")) == ["ü%20"]
+    assert sorted(store.folders(base)) == ["a", "ab"]
+    assert list(store.folders(f"{base}/a/b/c")) == list(store.folders(f"{base}/nothing")) == []
+
+
+def test_the_folders_of_a_foreign_place_are_not_told(kind: Kind, store: Storage) -> None:
+    for location in kind.foreign:
+        with pytest.raises(StorageError):
+            list(store.folders(location))
+
+
+def test_more_folders_than_a_page_are_all_named(store: Storage, base: str) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda number: store.write_new(f"{base}/many/{number}/x", b""), range(1100)))
+    assert sorted(map(int, store.folders(f"{base}/many"))) == list(range(1100))
 
 
 def test_what_was_replaced_after_it_was_found_stays(store: Storage, base: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from catalog.models import Tabular, TabularDocument
-from catalog.services import orphan_files
+from catalog.services import lost_creations, orphan_files
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger.models import Grant
 from lakewarden.events.models import OutboxEvent
@@ -55,7 +55,9 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
 
 
 @pytest.mark.parametrize("step", killed_creations.STEPS)
-def test_a_killed_process_leaves_whole_tables_or_none(lake: Lake, base: Path, step: str) -> None:
+def test_a_killed_process_leaves_whole_tables_or_none(
+    lake: Lake, base: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = [sys.executable, "-m", killed_creations.__name__, lake.warehouse_id, step]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -73,6 +75,9 @@ def test_a_killed_process_leaves_whole_tables_or_none(lake: Lake, base: Path, st
     there = set(base.rglob("*.metadata.json"))
     assert named <= there
     assert len(there - named) <= killed_creations.TABLES - len(made)
+    monkeypatch.setattr(lost_creations, "_UNDER_WAY", timedelta(0))
+    lost = list(orphan_files.find(older_than=timedelta(0)))
+    assert {local(each.location) for each in lost if not isinstance(each, orphan_files.Skipped)} == there - named
     if step == killed_creations.STEPS[3]:
         assert made
     if step in killed_creations.STEPS[:2]:

@@ -42,6 +42,10 @@ class AdlsListing:
     def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
         return (each for each in self._found(prefix, within_s=within_s) if isinstance(each, Entry))
 
+    def inside(self, prefix: str) -> Iterator[str]:
+        for page in self._pages(prefix, delimiter="/"):
+            yield from (_name(each) for each in page.findall("Blobs/BlobPrefix"))
+
     def everything(self, prefix: str) -> Iterator[Entry]:
         return self.below(prefix)
 
@@ -89,28 +93,34 @@ class AdlsListing:
         return self._requests.send("HEAD", key, headers=HEADERS, expected=(_GONE,))
 
     def _found(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry | Folder]:
+        for page in self._pages(prefix, within_s=within_s):
+            yield from map(_entry, page.findall("Blobs/Blob"))
+
+    def _pages(self, prefix: str, *, within_s: float | None = None, **more: str) -> Iterator[ET.Element]:
         marker, bounds = "", Pages(within_s)
         while True:
-            query = {"restype": "container", "comp": "list", "maxresults": "1000", "prefix": prefix}
+            query = {"restype": "container", "comp": "list", "maxresults": "1000", "prefix": prefix, **more}
             answer = self._requests.send("GET", query=query | ({"marker": marker} if marker else {}), headers=HEADERS)
             try:
                 ensure_plain(answer.data)
                 page = ET.fromstring(answer.data)  # noqa: S314 it declares nothing that expands
             except (ET.ParseError, NotPlain):
                 raise StoreFailed(Fault(answer.status, "notXml")) from None
-            blobs = page.findall("Blobs/Blob")
-            yield from map(_entry, blobs)
+            yield page
             marker = page.findtext("NextMarker") or ""
             if not marker:
                 return
-            bounds.turn(is_empty=not blobs)
+            bounds.turn(is_empty=page.find("Blobs/*") is None)
+
+
+def _name(element: ET.Element) -> str:
+    name = element.find("Name")
+    key = (name.text or "") if name is not None else ""
+    return unquote(key) if name is not None and name.get("Encoded") == "true" else key
 
 
 def _entry(blob: ET.Element) -> Entry | Folder:
-    name = blob.find("Name")
-    key = (name.text or "") if name is not None else ""
-    if name is not None and name.get("Encoded") == "true":
-        key = unquote(key)
+    key = _name(blob)
     version = _quoted(blob.findtext("Properties/Etag", ""))
     if blob.findtext("Properties/ResourceType") == "directory":
         return Folder(key, version)

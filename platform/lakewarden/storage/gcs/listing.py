@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from lakewarden.storage.object_faults import Fault, StoreFailed
 from lakewarden.storage.object_listing import Entry, NotRemoved, Pages
@@ -13,7 +13,7 @@ from lakewarden.storage.object_requests import Answer, ObjectRequests
 _NOT_AS_EXPECTED: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _AT_ONCE: Final = 8
 """Removals of one page: the API has no request that removes several objects."""
-_FIELDS: Final = "nextPageToken,items(name,size,generation,updated)"
+_FIELDS: Final = "nextPageToken,prefixes,items(name,size,generation,updated)"
 _GONE: Final = 404
 _REPLACED: Final = 412
 
@@ -26,6 +26,13 @@ def fault_of(answer: Answer) -> Fault:
     return Fault(answer.status, code)
 
 
+class _Page(NamedTuple):
+    entries: list[Entry]
+    prefixes: list[str]
+    token: str
+    """Of the next page."""
+
+
 class GcsListing:
     """The current objects of a bucket; `requests` go to its objects."""
 
@@ -36,6 +43,9 @@ class GcsListing:
 
     def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
         return self._objects({"prefix": prefix}, within_s=within_s)
+
+    def inside(self, prefix: str) -> Iterator[str]:
+        return (each for page in self._pages({"prefix": prefix, "delimiter": "/"}) for each in page.prefixes)
 
     def everything(self, prefix: str) -> Iterator[Entry]:
         return self._objects({"prefix": prefix})
@@ -60,19 +70,23 @@ class GcsListing:
         return NotRemoved(entry.key, "conditionNotMet") if answer.status == _REPLACED else None
 
     def _objects(self, query: dict[str, str], *, within_s: float | None = None) -> Iterator[Entry]:
+        return (each for page in self._pages(query, within_s=within_s) for each in page.entries)
+
+    def _pages(self, query: dict[str, str], *, within_s: float | None = None) -> Iterator[_Page]:
         token, bounds = "", Pages(within_s)
         while True:
-            entries, token = self._page(query | ({"pageToken": token} if token else {}))
-            yield from entries
-            if not token:
+            page = self._page(query | ({"pageToken": token} if token else {}))
+            yield page
+            if not (token := page.token):
                 return
-            bounds.turn(is_empty=not entries)
+            bounds.turn(is_empty=not (page.entries or page.prefixes))
 
-    def _page(self, query: dict[str, str]) -> tuple[list[Entry], str]:
+    def _page(self, query: dict[str, str]) -> _Page:
         answer = self._requests.send("GET", query=query | {"maxResults": "1000", "fields": _FIELDS})
         try:
             page = json.loads(answer.data)
-            return [_entry(each) for each in page.get("items", ())], str(page.get("nextPageToken", ""))
+            entries = [_entry(each) for each in page.get("items", ())]
+            return _Page(entries, [str(each) for each in page.get("prefixes", ())], str(page.get("nextPageToken", "")))
         except _NOT_AS_EXPECTED:
             raise StoreFailed(Fault(answer.status, "notJson")) from None
 

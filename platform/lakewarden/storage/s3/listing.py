@@ -16,7 +16,7 @@ from lakewarden.storage.object_faults import Fault, StoreFailed, plain_code, reg
 from lakewarden.storage.object_listing import Entry, NotRemoved, Pages
 from lakewarden.storage.s3.bounded_answers import FAILURES
 
-_ENTRIES: Final = ("Contents", "Versions", "DeleteMarkers", "Uploads")
+_ENTRIES: Final = ("Contents", "CommonPrefixes", "Versions", "DeleteMarkers", "Uploads")
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 """What XML cannot say: such keys are removed one by one, in the path of a request."""
 
@@ -33,6 +33,10 @@ class S3Listing:
 
     def below(self, prefix: str, *, within_s: float | None = None) -> Iterator[Entry]:
         return self._objects(prefix, within_s=within_s)
+
+    def inside(self, prefix: str) -> Iterator[str]:
+        for page in self._pages("list_objects_v2", Prefix=prefix, Delimiter="/"):
+            yield from (each["Prefix"] for each in page.get("CommonPrefixes", []))
 
     def everything(self, prefix: str) -> Iterator[Entry]:
         return self.below(prefix)
