@@ -1,23 +1,19 @@
 """`python -m benchmarks.hostile`: see --help."""
 
 import argparse
-import multiprocessing
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 
 from benchmarks.failures import BenchmarkError
-from benchmarks.hostile.attacks import ATTACKS, Scene, run
+from benchmarks.hostile.attacks import ATTACKS, Scene
+from benchmarks.hostile.installation import attacked, installation
 from benchmarks.hostile.memory import forget_peak, peak_mib
 from benchmarks.hostile.others import Waits, measure
 from standalone.signals import interrupting
-from tests.integration.replicas.pair import SCHEMA, Lake, Pair, Person, add_clients, started
-from tests.servers.issuer import run_issuer
+from tests.integration.replicas.pair import SCHEMA, Lake, Pair, Person
 
 _ABOUT = """
 Hostile callers attack one of two servers on one database, with few rights. For each attack: how long others wait for
@@ -40,7 +36,6 @@ _COLUMNS = (
     "peak (MiB)",
 )
 _ALL = "all of these at once"
-_LIFETIME_S = 24 * 3600  # of tokens: longer than any run
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,7 @@ def main() -> int:
     with (
         interrupting(),
         tempfile.TemporaryDirectory(prefix="lw-hostile-") as folder,
-        _installation(folder) as (pair, lake),
+        installation(folder) as (pair, lake),
     ):
         scene, paths = _scene(pair, lake)
         print(f"{options.connections} hostile connections; {options.rounds} rounds of {options.seconds:g} s\n")
@@ -79,7 +74,7 @@ def _row(options: Options, names: list[str], scene: Scene, pair: Pair, paths: li
     for _ in range(options.rounds):
         before.add(measure(pair.a.port, token, paths, options.seconds))
         forget_peak(server)
-        with _attacked(names, scene, options.connections):
+        with attacked(names, scene, options.connections):
             measure(pair.a.port, token, paths, options.seconds / 2)  # it begins
             during.add(measure(pair.a.port, token, paths, options.seconds))
             beside.add(measure(pair.b.port, token, paths, options.seconds / 2))
@@ -89,31 +84,9 @@ def _row(options: Options, names: list[str], scene: Scene, pair: Pair, paths: li
     return " | ".join([*shown, f"{during.failed} of {len(during.ms)}", str(peak)])
 
 
-@contextmanager
-def _attacked(names: list[str], scene: Scene, connections: int) -> Iterator[None]:
-    attacker = multiprocessing.get_context("spawn").Process(target=run, args=(names, scene, connections), daemon=True)
-    attacker.start()
-    try:
-        yield
-    finally:
-        attacker.kill()
-        attacker.join()
-
-
-@contextmanager
-def _installation(folder: str) -> Iterator[tuple[Pair, Lake]]:
-    state_dir = Path(folder) / "state"
-    signed_in = add_clients(state_dir)
-    with (
-        run_issuer(state_dir, token_lifetime_s=_LIFETIME_S) as issuer,
-        started(issuer, signed_in(issuer)[:3]) as pair,
-    ):
-        yield pair, Lake.made(pair)
-
-
 def _scene(pair: Pair, lake: Lake) -> tuple[Scene, list[str]]:
     """`people`: an engine that reads, somebody without any right, and somebody who may create in one namespace."""
-    engine, stranger, creator = pair.people
+    engine, stranger, creator, *_ = pair.people
     lake.add_namespace("sales")
     lake.add_table("sales", "orders")
     theirs = lake.add_namespace("theirs")

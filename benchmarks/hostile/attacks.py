@@ -135,6 +135,11 @@ async def many_commits(scene: Scene, connection: Connection) -> None:
     await _posted(connection, scene.table("mine"), scene.creator, json.dumps(body).encode())
 
 
+async def many_reads(scene: Scene, connection: Connection) -> None:
+    await connection.send(request("GET", scene.table("mine"), token=scene.creator))
+    await connection.answered()
+
+
 async def large_reads(scene: Scene, connection: Connection) -> None:
     await connection.send(request("GET", scene.table("large"), token=scene.creator))
     await connection.answered()
@@ -199,6 +204,7 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "checks of 1,000 unknown objects": ("a token", cold_checks),
     "30 requests ahead on each connection": ("create", pipelined),
     "commits to one table": ("create", many_commits),
+    "loads of one table": ("create", many_reads),
     "commits of 800 KB to one table": ("create", large_commits),
     "loads of a table of 8 MB": ("create", large_reads),
     "loads of a table of 8 MB that are not read": ("create", unread_answers),
