@@ -55,7 +55,7 @@ contracts: setup ## One suite for every backend of a contract (authorizers: Open
 identity: setup ## Real identity providers: Keycloak and a Kubernetes API server (built from source once)
 	$(BIN)/pytest tests/identity $(ARGS)
 
-chart: setup ## The Helm chart: lint, contradictions, and its objects at a real API server (built from source once)
+chart: setup ## The Helm chart: lint, contradictions, its objects at a real API server (built once), a real Prometheus
 	$(BIN)/pytest tests/chart $(ARGS)
 
 k8s: setup ## A release on a real Kubernetes node with the project's own image (root; see tests/k8s for Debian's packages)
