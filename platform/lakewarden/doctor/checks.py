@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lakewarden import config
 from lakewarden.config import Config, ConfigError
-from lakewarden.doctor import database, identity, local_storage, openfga, server, spark
+from lakewarden.doctor import database, identity, left_alone, local_storage, openfga, server, spark
 from lakewarden.doctor.findings import Finding, fail, ok
 
 Check = Callable[[Config], Iterable[Finding]]
@@ -12,6 +12,7 @@ Check = Callable[[Config], Iterable[Finding]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("server", server.examine),
     ("storage", local_storage.examine),
+    ("stores", left_alone.examine),
     ("identity", identity.examine),
     ("database", database.examine),
     ("OpenFGA", openfga.examine),
@@ -28,7 +29,7 @@ def run(environment: Mapping[str, str]) -> list[Finding]:
         settings = config.read(environment)
     except ConfigError as error:
         return [_misconfigured(problem) for problem in str(error).splitlines()]
-    return of_settings(settings)
+    return [*of_settings(settings), *_guarded("stores", left_alone.examine_server, settings)]
 
 
 def of_settings(settings: Config) -> list[Finding]:

@@ -14,11 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 class LeftAlone(NamedTuple):
-    """A store that calls do not reach: since how many seconds, and how many were refused in that time."""
+    """A store that calls do not reach: since how many seconds, and how many were refused; `fault` was the last one."""
 
     place: str
     seconds: float
     refused: int
+    fault: str
 
 
 _open: "dict[str, Breaker]" = {}
@@ -40,6 +41,7 @@ class Breaker:
         self._place, self._most, self._pause_s = place, most, pause_s
         self._failures = self._refused = 0
         self._again_at = self._ill_since = 0.0
+        self._fault = ""
         self._is_tried = False
         self._lock = Lock()
 
@@ -49,7 +51,7 @@ class Breaker:
         return self._failures >= self._most
 
     def state(self) -> LeftAlone:
-        return LeftAlone(self._place, time.monotonic() - self._ill_since, self._refused)
+        return LeftAlone(self._place, time.monotonic() - self._ill_since, self._refused, self._fault)
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -89,6 +91,7 @@ class Breaker:
     def _failed(self, error: StorageUnavailable) -> None:
         with self._lock:
             self._failures += 1
+            self._fault = str(error)
             self._again_at = time.monotonic() + self._pause_s
             if self._failures != self._most:
                 return

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from lakewarden import backends, config
+from lakewarden.doctor import left_alone
 from lakewarden.events import metrics
 from lakewarden.http.health import answer
 from lakewarden.storage import breaker
@@ -88,6 +89,10 @@ def test_a_bucket_that_fails_is_left_alone_and_comes_back_by_itself(sick: SickSt
         store.is_empty("s3://lake-ill/t")
     (told,) = [each for each in breaker.left_alone() if each.place == "s3://lake-ill"]
     assert told.refused == 46
+    (finding,) = left_alone.examine(config.current())
+    assert finding.name == "warehouse storage s3://lake-ill"
+    assert "46 calls were refused" in finding.sentence
+    assert "The last fault: The storage refused reading s3://lake-ill/f" in finding.sentence
     page = metrics.exposition().decode()
     assert 'lakewarden_storage_refused_calls{location="s3://lake-ill"} 46.0' in page
     assert health()["storages"] == f"{len(breaker.left_alone())} left alone"
