@@ -240,7 +240,7 @@ def _swap(base: Stored, new: NewMetadata, document: Document, context: RequestCo
     after = moved(base.tabular, new)
     if not Tabular.objects.move(base.tabular, after, document):
         raise _LostRace(f"Another commit changed {base.tabular} first")
-    record_change(event, after, context)
+    record(commit_of(event, base, after), context)
     stored = Stored(after, document)
     after_commit(partial(keep_recent, stored))
     return stored
@@ -295,6 +295,11 @@ def _state(tabular: Tabular) -> dict[str, object]:
     if not tabular.metadata_location:  # a generic table: its files are its state
         return {"location": tabular.location}
     return {"metadata-location": tabular.metadata_location, "version": tabular.version}
+
+
+def commit_of(event: str, base: Stored, after: Tabular) -> Change:
+    """The audit entry and event of a commit, with both pointers."""
+    return change_of(event, after, **{"previous-metadata-location": base.tabular.metadata_location})
 
 
 def change_of(event: str, tabular: Tabular, **data: object) -> Change:

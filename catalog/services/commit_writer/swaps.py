@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Final
 
 from catalog.services.commit_writer.chains import Chain
-from catalog.services.pointer import change_of
+from catalog.services.pointer import commit_of
 from catalog.services.shared_statements import together_or_each
 from lakewarden.events import batch_change_recording as recording
 from lakewarden.events.batch_change_recording import ALL_REMEMBERED, ASKED, RECORDED, GroupedChange
@@ -45,7 +45,7 @@ async def swap(chains: Sequence[Chain]) -> Sequence[Outcome | Exception]:
 async def swap_on(usable: AsyncBounded, chains: Sequence[Chain]) -> list[Outcome]:
     """In the connection's transaction, or in one of its own. Raises psycopg.Error."""
     changes = [
-        (number, at, GroupedChange(number, change_of(step.asked.commit.event, state.tabular), context))
+        (number, at, GroupedChange(number, commit_of(step.asked.commit.event, step.base, state.tabular), context))
         for number, chain in enumerate(chains, start=1)
         for at, (step, _, state) in enumerate(chain.changes)
         for context in (step.asked.commit.granted.context,)

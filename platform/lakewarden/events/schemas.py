@@ -65,6 +65,7 @@ _MEMBERS: Final[dict[str, _Schema]] = {
     "namespace": _TEXTS,
     "namespaces-below": _NUMBER,
     "path": _TEXTS,
+    "previous-metadata-location": _TEXT,
     "privilege": _TEXT,
     "protected": _FLAG,
     "provider-id": _TEXT_OR_NONE,

@@ -52,7 +52,7 @@ def _of_metadata(kind: str) -> dict[str, EventType]:
     kinds, name = (kind,), kind.title()
     return {
         f"register{name}": EventType(f"A {kind} was registered from a metadata file.", kinds, _TABULAR),
-        f"update{name}": EventType(f"A commit changed a {kind}.", kinds, _TABULAR),
+        f"update{name}": EventType(f"A commit changed a {kind}.", kinds, _TABULAR, ("previous-metadata-location",)),
     }
 
 

@@ -35,7 +35,7 @@ def test_commit_moves_the_pointer_to_a_file_that_equals_the_answer(lake: Lake, r
 
 
 def test_commit_is_recorded_with_who_what_and_where(lake: Lake) -> None:
-    lake.create_table("orders")
+    before = lake.create_table("orders").json()
     headers = {"x-request-id": "request-7", "user-agent": "spark"}
     body: dict[str, Any] = {"requirements": [], "updates": [set_properties(a="b")]}
     told = lake.client.post(lake.table("orders"), body, headers=headers).json()
@@ -48,6 +48,7 @@ def test_commit_is_recorded_with_who_what_and_where(lake: Lake) -> None:
         "namespace": ["sales"],
         "warehouse-id": lake.warehouse_id,
         "metadata-location": told["metadata-location"],
+        "previous-metadata-location": before["metadata-location"],
         "version": 2,
     }
 
