@@ -1,7 +1,11 @@
-"""A backup that was made as the how-to says brings back a table that was dropped, with its files, since."""
+"""A backup that was made as the how-to says brings back rights, and a table that was dropped since, with its files.
+
+Commits that are newer than the copy of the database are registered over what it holds.
+"""
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -10,6 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pyarrow as pa
 import pytest
+import requests
 from pyiceberg.catalog import Catalog, load_catalog
 
 from demo.connection import Connection
@@ -31,6 +36,8 @@ def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
         catalog.create_namespace("sales")
         table = catalog.create_table("sales.orders", ROWS.schema)
         table.append(ROWS)
+        late = catalog.create_table("sales.late", ROWS.schema)
+        late.append(ROWS)
         warehouses = dev.data_dir / "warehouse"
         url = database_url(dev)
         settings = commands.environment(database_url=url, issuer=dev.info.issuer, local_root=warehouses)
@@ -44,6 +51,10 @@ def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
             ),
         }
         run(BACK_UP, settings)
+        late.append(ROWS)  # its files get into the copy, which is made after that of the database
+        shutil.rmtree(tmp_path / "backup" / "files")
+        shutil.copytree(warehouses, tmp_path / "backup" / "files")
+        before = rights(url)
         catalog.purge_table("sales.orders")
         await_end_of_purge(url)
 
@@ -53,10 +64,32 @@ def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
         environment = settings | {"LAKEWARDEN__DATABASE__URL": settings["RESTORED_URL"]}
         process, port = start_web_server(lambda port: serve(port, environment, tmp_path), path="/health")
         try:
-            found = connect(dev, uri=f"http://127.0.0.1:{port}/catalog").load_table("sales.orders")
-            assert found.scan().to_arrow() == ROWS
+            again = connect(dev, uri=f"http://127.0.0.1:{port}/catalog")
+            assert again.load_table("sales.orders").scan().to_arrow() == ROWS
+            assert rights(settings["RESTORED_URL"]) == before
+            assert again.load_table("sales.late").scan().to_arrow() == ROWS
+            asked: dict[str, str | bool] = {
+                "name": "late",
+                "metadata-location": late.metadata_location,
+                "overwrite": True,
+            }
+            register = f"http://127.0.0.1:{port}/catalog/v1/{warehouse_id(url)}/namespaces/sales/register"
+            token = dev.token(dev.info.admin)
+            answer = requests.post(register, json=asked, headers={"authorization": f"Bearer {token}"}, timeout=60)
+            assert answer.status_code == 200, answer.text
+            assert again.load_table("sales.late").scan().to_arrow().num_rows == 2 * ROWS.num_rows
         finally:
             process.stop()
+
+
+def rights(url: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as looking:
+        return looking.execute("select * from authz_grant order by id").fetchall()
+
+
+def warehouse_id(url: str) -> object:
+    with psycopg.connect(url) as looking:
+        return looking.execute("select id from warehouse").fetchall()[0][0]
 
 
 def await_end_of_purge(url: str) -> None:
