@@ -168,3 +168,39 @@ def test_the_dry_run_names_a_bad_template(admin: AsgiClient, warehouse: Warehous
     assert failed["name"] == "profile-well-formed"
     assert "storage-layout.tabular-only.tabular" in failed["reason"]
     assert admin.post(at, {"storage-profile": profile}).status == 400
+
+
+@pytest.mark.usefixtures("is_hot")
+def test_a_folder_by_name_stays_with_its_first_table_whatever_happens_to_the_name(lay: Lay, plain: Lake) -> None:
+    """Somebody who may create in the namespace wants the folder of a table that was renamed, and then dropped."""
+    lay(BY_NAME)
+    made(plain, "sales")
+    first = table_in(plain, ("sales",), "orders")
+
+    def rename(source: str, target: str) -> int:
+        body = {
+            "source": {"namespace": ["sales"], "name": source},
+            "destination": {"namespace": ["sales"], "name": target},
+        }
+        return plain.client.post(plain.path("tables", "rename"), body).status
+
+    def is_refused() -> bool:
+        tries = [
+            plain.create_table("orders"),
+            plain.create_table("orders", within="sales", **{"stage-create": True}),
+            plain.create_table("elsewhere", location=first),
+            plain.create_table("inside", location=f"{first}/data"),
+            plain.create_view("orders"),
+            plain.create_generic("orders"),
+            plain.create_namespace("sales", "orders"),
+        ]
+        return {each.status for each in tries} <= {400, 409}  # 400: files are left there
+
+    assert rename("orders", "old") == 204
+    assert is_refused()
+    assert rename("old", "orders") == 204
+    assert rename("orders", "older") == 204
+    assert is_refused()
+    assert plain.load("older")["metadata"]["location"] == first
+    assert plain.client.delete(plain.table("older", purgeRequested="false")).status == 204
+    assert is_refused()
