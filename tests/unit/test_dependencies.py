@@ -62,11 +62,11 @@ def undeclared(found: dict[str, str], known: set[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("places", "known"),
     [
-        (SERVER, declared()),
+        (SERVER, declared("tracing")),
         (("console",), declared("preview")),
         (("pipeline",), declared("spark")),
         (("standalone", "demo"), declared("spark", "embedded")),
-        (("tests", "benchmarks", "scripts"), declared("spark", "embedded", dev=True)),
+        (("tests", "benchmarks", "scripts"), declared("spark", "embedded", "tracing", dev=True)),
     ],
     ids=["server", "console", "pipeline", "standalone", "development"],
 )
