@@ -166,22 +166,6 @@ class CreateView(_Scenario):
 
 
 @dataclass
-class ReplaceView(_Scenario):
-    def workload(self, endpoint: Endpoint, clients: int) -> Workload:
-        place = self._place()
-        for client in range(clients):
-            _view(self._target.client, place, f"view_{client}")
-
-        def build(client: int, number: int) -> bytes:
-            added = {"action": "add-view-version", "view-version": view_version(number + 1)}
-            body = {"updates": [added, {"action": "set-current-view-version", "view-version-id": -1}]}
-            path = f"namespaces/{place}/views/view_{client}"
-            return endpoint.request("POST", path, body=json.dumps(body).encode())
-
-        return Sequence(build, {})
-
-
-@dataclass
 class Transaction(_Scenario):
     """Two tables of each client."""
 
@@ -209,6 +193,5 @@ def changes() -> list[Scenario]:
         UpdateNamespace("update-namespace", "set and remove a property, each client of a namespace of its own"),
         Rename("rename-table", "rename a table, each client its own"),
         CreateView("create-view", "create a view of 2 columns: row, metadata file, event"),
-        ReplaceView("replace-view", "add a version and make it the current one, each client on a view of its own"),
         Transaction("transaction", "one property of two tables, each client its own two"),
     ]
