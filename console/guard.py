@@ -10,6 +10,8 @@ from django.utils.decorators import decorator_from_middleware
 from django.views.decorators.clickjacking import xframe_options_deny
 from django.views.decorators.http import require_safe
 
+from console import cookies
+
 _POLICY: Final = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 View = Callable[..., HttpResponseBase]
@@ -23,7 +25,9 @@ def secured(view: View) -> View:
 
     @wraps(view)
     def answer(request: HttpRequest, **path: str) -> HttpResponseBase:
+        cookies.take_form_token(request)
         response = view(request, **path)
+        cookies.give_form_token(request, response)
         response["Content-Security-Policy"] = _POLICY
         response.headers.setdefault("Cache-Control", "no-store")
         return response

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 DAY_S: Final = 86_400
@@ -10,7 +10,7 @@ DAY_S: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`name` as in the profile or credential. `kind`: text, secret, check or choice; `only` is a type of credential."""
+    """`name` as in the profile or credential. `kind`: text, secret, check or choice; `only` are types of credential."""
 
     name: str
     label: str
@@ -18,12 +18,14 @@ class Field:
     kind: str = "text"
     options: tuple[str, ...] = ()
     required: bool = False
-    only: str = ""
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A type of storage. `family` is the type of its credentials; empty: it has none."""
+    """A type of storage. `family` is the type of its credentials (empty: it has none), `fixed` what the profile has in
+    any case.
+    """
 
     title: str
     text: str
@@ -31,13 +33,15 @@ class Storage:
     family: str = ""
     credential: tuple[Field, ...] = ()
     kinds: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
 _PREFIX: Final = Field("key-prefix", "Folder in it", "Optional. Leave it empty to use the whole bucket")
+_R2: Final = ("cloudflare-r2",)
 STORAGES: Final[dict[str, Storage]] = {
     "s3": Storage(
         "S3",
-        "Amazon S3, MinIO, Ceph, Cloudflare R2 and others that speak S3",
+        "Amazon S3, MinIO, Ceph and others that speak S3",
         (
             Field("bucket", "Bucket", "It must exist", required=True),
             Field(
@@ -55,10 +59,33 @@ STORAGES: Final[dict[str, Storage]] = {
         ),
         "s3",
         (
-            Field("access-key-id", "Access key", only="access-key"),
-            Field("secret-access-key", "Secret key", kind="secret", only="access-key"),
+            Field("access-key-id", "Access key", only=("access-key",)),
+            Field("secret-access-key", "Secret key", kind="secret", only=("access-key",)),
         ),
         ("access-key", "aws-system-identity"),
+    ),
+    "r2": Storage(
+        "Cloudflare R2",
+        "A bucket of Cloudflare R2, whose API issues keys for one table to engines",
+        (
+            Field("bucket", "Bucket", "It must exist", required=True),
+            Field(
+                "endpoint",
+                "S3 API of the account",
+                "As R2 shows it, for example https://0123abcd.r2.cloudflarestorage.com",
+                required=True,
+            ),
+            _PREFIX,
+        ),
+        "s3",
+        (
+            Field("account-id", "Account", only=_R2),
+            Field("access-key-id", "Access key of an R2 API token", only=_R2),
+            Field("secret-access-key", "Secret key of that token", kind="secret", only=_R2),
+            Field("token", "The value of the token itself", kind="secret", only=_R2),
+        ),
+        _R2,
+        {"type": "s3", "region": "auto", "flavor": "s3-compat", "sts-enabled": True},
     ),
     "adls": Storage(
         "Azure",
@@ -70,10 +97,10 @@ STORAGES: Final[dict[str, Storage]] = {
         ),
         "az",
         (
-            Field("tenant-id", "Tenant", only="client-credentials"),
-            Field("client-id", "Application", only="client-credentials"),
-            Field("client-secret", "Secret of the application", kind="secret", only="client-credentials"),
-            Field("key", "Account key", kind="secret", only="shared-access-key"),
+            Field("tenant-id", "Tenant", only=("client-credentials",)),
+            Field("client-id", "Application", only=("client-credentials",)),
+            Field("client-secret", "Secret of the application", kind="secret", only=("client-credentials",)),
+            Field("key", "Account key", kind="secret", only=("shared-access-key",)),
         ),
         ("client-credentials", "shared-access-key", "azure-system-identity"),
     ),
@@ -82,7 +109,7 @@ STORAGES: Final[dict[str, Storage]] = {
         "Google Cloud Storage",
         (Field("bucket", "Bucket", "It must exist", required=True), _PREFIX),
         "gcs",
-        (Field("key", "Key of a service account, as JSON", kind="secret", only="service-account-key"),),
+        (Field("key", "Key of a service account, as JSON", kind="secret", only=("service-account-key",)),),
         ("service-account-key", "gcp-system-identity"),
     ),
     "local": Storage(
@@ -95,14 +122,31 @@ STORAGES: Final[dict[str, Storage]] = {
 
 def profile_of(kind: str, sent: Mapping[str, str]) -> dict[str, Any]:
     """The storage profile of a form that was sent; empty fields are left out."""
-    found: dict[str, Any] = {"type": kind}
-    for field in STORAGES[kind].profile:
-        text = sent.get(field.name, "").strip()
-        if field.kind == "check":
-            found[field.name] = bool(text)
+    found: dict[str, Any] = {"type": kind, **STORAGES[kind].fixed}
+    for each in STORAGES[kind].profile:
+        text = sent.get(each.name, "").strip()
+        if each.kind == "check":
+            found[each.name] = bool(text)
         elif text:
-            found[field.name] = text
+            found[each.name] = text
     return found
+
+
+def kind_of(profile: Mapping[str, Any], credential_type: str) -> str:
+    """Which form a warehouse has that exists."""
+    return "r2" if credential_type in _R2 else str(profile["type"])
+
+
+def typed_of(kind: str, profile: Mapping[str, Any]) -> dict[str, str]:
+    """A profile as its form would send it."""
+    values = {each.name: profile.get(each.name) for each in STORAGES[kind].profile}
+    return {name: "true" if value is True else str(value) for name, value in values.items() if value}
+
+
+def changed_profile(kind: str, before: Mapping[str, Any], sent: Mapping[str, str]) -> dict[str, Any]:
+    """The profile with what the form has; what it does not have stays as it is."""
+    names = {each.name for each in STORAGES[kind].profile}
+    return {name: value for name, value in before.items() if name not in names} | profile_of(kind, sent)
 
 
 def credential_of(kind: str, sent: Mapping[str, str]) -> dict[str, Any] | None:
@@ -112,10 +156,10 @@ def credential_of(kind: str, sent: Mapping[str, str]) -> dict[str, Any] | None:
         return None
     chosen = sent.get("credential-type") or storage.kinds[0]
     values: dict[str, Any] = {}
-    for field in storage.credential:
-        text = sent.get(f"credential-{field.name}", "").strip()
-        if field.only == chosen and text:
-            values[field.name] = _object(text) if chosen == "service-account-key" else text
+    for each in storage.credential:
+        text = sent.get(f"credential-{each.name}", "").strip()
+        if chosen in each.only and text:
+            values[each.name] = _object(text) if chosen == "service-account-key" else text
     return {"type": storage.family, "credential-type": chosen, **values}
 
 

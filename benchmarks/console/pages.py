@@ -44,6 +44,7 @@ PAGES: Final[dict[str, list[str]]] = {
     "users": ["/console/users"],
     "roles": ["/console/roles"],
     "role": ["/console/roles/{role}"],
+    "storage": [f"{_W}/storage"],
     "tasks": [f"{_W}/tasks"],
     "task": [f"{_W}/tasks/{{task}}"],
     "activity": [f"{_W}/activity"],
@@ -64,10 +65,11 @@ NOT_MEASURED: Final = {
     None: "a file that browsers keep",
 }
 FORMS: Final = {
-    "sign-out", "bootstrap", "new-project", "check-warehouse", "create-warehouse", "choose", "letters", "change-rights",
-    "protect-namespace", "drop-namespace", "restore-now", "control-task", "new-role", "role-members", "delete-role",
-    "protect", "drop", "undrop",
-}  # fmt: skip
+    *("sign-out", "bootstrap", "new-project", "choose", "letters", "change-rights", "restore-now", "control-task"),
+    *("check-warehouse", "create-warehouse", "check-storage", "change-storage"),
+    *("protect-namespace", "drop-namespace", "protect", "drop", "undrop"),
+    *("new-role", "role-members", "delete-role"),
+}
 
 
 def addresses(ids: Ids) -> list[tuple[str, str]]:

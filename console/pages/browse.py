@@ -33,7 +33,14 @@ def warehouse(visit: Visit, *, warehouse_id: UUID) -> HttpResponse:
     """The top-level namespaces."""
     granted = access.warehouse(visit.context, str(warehouse_id), WarehouseAction.LIST_NAMESPACES)
     found = listings(granted, {**visit.query, "kind": NAMESPACES}, size=PAGE_SIZE)
-    return _shown(visit, "warehouse.html", found, warehouse=granted.target, crumbs=crumbs(granted.target))
+    return _shown(
+        visit,
+        "warehouse.html",
+        found,
+        warehouse=granted.target,
+        crumbs=crumbs(granted.target),
+        may_change_storage=granted.allows(WarehouseAction.UPDATE_STORAGE),
+    )
 
 
 @page

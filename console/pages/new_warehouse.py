@@ -49,7 +49,7 @@ def check(visit: Visit) -> HttpResponse:
     except LakewardenError as error:
         return _shown(visit, granted, kind=kind, sent=sent, problem=error.message)
     if visit.is_partial:
-        return visit.render("parts/report.html", checks=_checks(report), is_valid=report.valid)
+        return visit.render("parts/report.html", checks=checks_of(report), is_valid=report.valid)
     return _shown(visit, granted, kind=kind, sent=sent, report=report)
 
 
@@ -79,7 +79,8 @@ def _spec(kind: str, sent: dict[str, str]) -> WarehouseSpec:
     return WarehouseSpec(name=sent.get("warehouse-name", ""), storage=storage)
 
 
-def _checks(report: Report) -> list[dict[str, object]]:
+def checks_of(report: Report) -> list[dict[str, object]]:
+    """What a page shows of them, in words."""
     return [
         {
             "meaning": _MEANINGS.get(each.name.value, each.name.value),
@@ -90,6 +91,22 @@ def _checks(report: Report) -> list[dict[str, object]]:
         for each in report.checks
         if each.name.value in _MEANINGS
     ]
+
+
+def fields_of(kind: str, sent: dict[str, str], *, chosen: str) -> dict[str, object]:
+    """What the part of a page with the storage's fields needs; it never shows a secret."""
+    storage = STORAGES[kind]
+    return {
+        "kind": kind,
+        "storage": storage,
+        "fields": [(field, sent.get(field.name, "")) for field in storage.profile],
+        "chosen": chosen,
+        "secrets": [
+            (field, "" if field.kind == "secret" else sent.get(f"credential-{field.name}", ""))
+            for field in storage.credential
+        ],
+        "roots": [str(root) for root in config.current().storage.local_roots],
+    }
 
 
 def _shown(
@@ -103,25 +120,15 @@ def _shown(
 ) -> HttpResponse:
     if visit.is_partial and problem:
         return visit.render("parts/report.html", problem=problem)
-    storage = STORAGES[kind]
-    chosen = sent.get("credential-type") or next(iter(storage.kinds), "")
     return visit.render(
         "new_warehouse.html",
         section="warehouses",
         project=granted.target,
         kinds=STORAGES.items(),
-        kind=kind,
-        storage=storage,
-        fields=[(field, sent.get(field.name, "")) for field in storage.profile],
-        chosen=chosen,
-        secrets=[
-            (field, "" if field.kind == "secret" else sent.get(f"credential-{field.name}", ""))
-            for field in storage.credential
-        ],
+        **fields_of(kind, sent, chosen=sent.get("credential-type") or next(iter(STORAGES[kind].kinds), "")),
         name=sent.get("warehouse-name", ""),
         days=sent.get("days", "7"),
-        roots=[str(root) for root in config.current().storage.local_roots],
         problem=problem,
-        checks=None if report is None else _checks(report),
+        checks=None if report is None else checks_of(report),
         is_valid=report is not None and report.valid,
     )

@@ -50,6 +50,8 @@ PAGES: Final[dict[str, Callable[[Furnished], str]]] = {
     "why": lambda lake: _of_table(lake, f"rights/table/{lake.orders}/why?action=write_data&principal=oidc~joao"),
     "projects": lambda _: "/projects",
     "new-warehouse": lambda _: "/new-warehouse?type=s3",
+    "new-warehouse-r2": lambda _: "/new-warehouse?type=r2",
+    "storage": lambda lake: _of_table(lake, "storage"),
     "manage-namespace": lambda lake: f"/namespaces/{lake.namespace('sales')}/manage",
     "restore": lambda lake: _of_table(lake, f"tables/{lake.orders}/restore?a={lake.first_snapshot}"),
     "tasks": lambda lake: _of_table(lake, "tasks"),

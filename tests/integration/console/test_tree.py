@@ -95,6 +95,19 @@ def test_only_so_many_branches_are_opened_at_once(visitor: Visitor, lake: Lake, 
     assert names_of(opened(visitor("bob"), lake.warehouse_id, *too_many)) == {"lake"}
 
 
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "\u202eevil", "عملاء ١٢٣", "x" * 255, "{{ name }}", "%2e%2e"]
+)
+def test_odd_names_are_shown_as_they_are(visitor: Visitor, lake: Lake, name: str) -> None:
+    assert lake.create_namespace(name).status == 200
+    assert lake.create_table(name, within=name).status == 200
+    browser = visitor("admin")
+    ids = [link.rpartition("/")[2] for link in links_of(opened(browser, lake.warehouse_id)) if "/namespaces/" in link]
+    shown = opened(browser, lake.warehouse_id, *ids).body.decode()
+    assert unescape(shown).count(f"<bdi>{name}</bdi>") == 2
+    assert "<script>alert" not in shown
+
+
 @pytest.mark.parametrize("query", ["open=x", "open=%00", "pageToken=x"])
 def test_odd_queries_are_refused(visitor: Visitor, lake: Lake, query: str) -> None:
     assert lake
