@@ -67,7 +67,7 @@ conformance: setup ## Real engines, and suites that nobody here wrote (see READM
 pipeline: setup ## Change data from the log to Iceberg tables, on Spark (needs Java; Iceberg's jars are fetched)
 	$(BIN)/pytest tests/pipeline $(ARGS)
 
-console: setup ## Each page of the console in a real Chromium, with axe-core (needs Chromium and npm)
+console: setup ## Each page of the console in a real Chromium, with axe-core (needs Chromium, npm, Maven, Go and a JDK 17)
 	$(BIN)/pytest tests/console $(ARGS)
 
 pictures: setup ## Make the pictures of the console that the documents show

@@ -42,6 +42,7 @@ PAGES: Final[dict[str, list[str]]] = {
     "rights": [f"{_W}/rights/warehouse/{{warehouse}}", f"{_W}/rights/table/{{table}}"],
     "why": [f"{_W}/rights/table/{{table}}/why?action=write_data&principal=oidc~part"],
     "users": ["/console/users"],
+    "user": ["/console/user?id=oidc~part"],
     "roles": ["/console/roles"],
     "role": ["/console/roles/{role}"],
     "storage": [f"{_W}/storage"],
@@ -68,7 +69,7 @@ FORMS: Final = {
     *("sign-out", "bootstrap", "new-project", "choose", "letters", "change-rights", "restore-now", "control-task"),
     *("check-warehouse", "create-warehouse", "check-storage", "change-storage"),
     *("protect-namespace", "drop-namespace", "protect", "drop", "undrop"),
-    *("new-role", "role-members", "delete-role"),
+    *("new-role", "role-members", "delete-role", "describe-user", "delete-user"),
 }
 
 

@@ -19,10 +19,6 @@ from tenants import access
 from tenants.models import Warehouse
 from tenants.services.validation_report import Report
 
-_CHANGED = (
-    "The storage was changed after you opened this page, so nothing was changed now. What you see is what you typed"
-)
-
 
 @page
 def storage(visit: Visit, *, warehouse_id: UUID) -> HttpResponse:
@@ -51,7 +47,8 @@ def change(visit: Visit, *, warehouse_id: UUID) -> HttpResponse:
     """Change it after the same checks, unless somebody else did since the page was loaded."""
     granted, sent = _granted(visit, warehouse_id), visit.request.POST.dict()
     if sent.get("seen") != _mark(granted.target):
-        return _shown(visit, granted, sent, problem=_CHANGED)
+        text = f"Somebody changed the storage after you opened this page (it is at {granted.target.location} now)"
+        return _shown(visit, granted, sent, problem=f"{text}, so what you typed was not saved yet")
     try:
         warehouse_storage.update(granted, *_asked(granted.target, sent))
     except LakewardenError as error:

@@ -58,6 +58,7 @@ PAGES: Final[dict[str, Callable[[Furnished], str]]] = {
     "roles": lambda _: "/roles",
     "role": lambda lake: f"/roles/{lake.role('everybody')}",
     "users": lambda _: "/users",
+    "user": lambda _: "/user?id=oidc~mira",
     "audit": lambda _: "/audit",
     "activity": lambda lake: _of_table(lake, "activity"),
     "events": lambda _: "/events",

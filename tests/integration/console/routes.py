@@ -17,13 +17,16 @@ _SERVER, _PROJECT, _WAREHOUSE = ObjectType.SERVER, ObjectType.PROJECT, ObjectTyp
 
 @dataclass(frozen=True)
 class Route:
-    """Without `of`, it is for everybody who is signed in. `sent`: it is a form, with these fields."""
+    """Without `of`, it is for everybody who is signed in. `sent`: it is a form, with these fields. `is_hidden`: who
+    has no right gets a 404 although everybody knows the server.
+    """
 
     path: str
     of: ObjectType | None = None
     least: str = ""
     sent: dict[str, str] | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    is_hidden: bool = False
 
 
 _PART: Final = {"hx-request": "true"}
@@ -49,6 +52,17 @@ ROUTES: Final[dict[str, Route]] = {
     # the server
     "new-project": Route("/console/projects/new", _SERVER, "admin or operator", sent={"name": ""}),
     "users": Route("/console/users", _SERVER, "admin or operator"),
+    "user": Route("/console/user?id=oidc~admin", _SERVER, "admin or operator", is_hidden=True),
+    "describe-user": Route(
+        "/console/user/description",
+        _SERVER,
+        "admin or operator",
+        sent={"id": "oidc~admin", "seen": "other"},
+        is_hidden=True,
+    ),
+    "delete-user": Route(
+        "/console/user/deletion", _SERVER, "admin or operator", sent={"id": "oidc~admin"}, is_hidden=True
+    ),
     "status": Route("/console/status", _SERVER, "admin or operator"),
     "events": Route("/console/events", _SERVER, "admin or operator"),
     "letters": Route("/console/events/letters", _SERVER, "operator", sent={"verb": "none"}),

@@ -54,7 +54,8 @@ class Scene:
             assert answer.status < 500, answer.body
             if answer.status in REFUSED:
                 assert REFUSED[answer.status] in text_of(answer)
-        assert self.ask(NOBODY, route).status == (403 if route.of is ObjectType.SERVER else 404)
+        is_hidden = route.is_hidden or route.of is not ObjectType.SERVER
+        assert self.ask(NOBODY, route).status == (404 if is_hidden else 403)
         return {privilege for privilege, answer in answers.items() if answer.status not in REFUSED}
 
 

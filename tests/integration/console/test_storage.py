@@ -27,7 +27,7 @@ def test_an_empty_warehouse_moves_after_a_check(visitor: Visitor, warehouse: War
     warehouse.refresh_from_db()
     assert warehouse.location.endswith("/other")
     late = send(visitor("admin"), page, f"{page}/change", **fields | {"base-path": str(tmp_path / "third")})
-    assert "was changed after you opened this page" in text_of(late)
+    assert "/other now), so what you typed was not saved yet" in text_of(late)
     assert str(tmp_path / "third") in late.body.decode(), "what was typed stays"
     warehouse.refresh_from_db()
     assert warehouse.location.endswith("/other")
