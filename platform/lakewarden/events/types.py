@@ -200,6 +200,13 @@ _TASKS: Final[dict[str, EventType]] = {
         ("queue-name", "action", "was"),
         ("scheduled-for", "warehouse-id"),
     ),
+    "endTask": EventType(
+        "A task ended: it was done, it was cancelled, or its last attempt failed. The files of a dropped table are "
+        "removed by a task of the queue `tabular_purge`.",
+        ("task",),
+        ("queue-name", "outcome", "attempts", "entity-type", "entity-id"),
+        ("warehouse-id",),
+    ),
     "setTaskQueueConfig": EventType(
         "The settings of a task queue were changed.",
         ("project", "warehouse"),

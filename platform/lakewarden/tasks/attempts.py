@@ -13,6 +13,8 @@ from procrastinate.exceptions import JobAborted
 from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
+from lakewarden.context import SYSTEM, Caller, RequestContext
+from lakewarden.events.change_recording import Change, record
 from lakewarden.prepared_statements import execute, fetch
 from lakewarden.tasks import holding, queue_settings, scheduling
 from lakewarden.tasks.queues import QUEUES, cancelled
@@ -170,12 +172,20 @@ def end(run: Attempt, status: str, message: str | None, *, outcome: str | None, 
     """Record the end of an attempt, and of the task if `outcome` is given; False if another
     attempt has started since.
     """
-    parameters = {"details": Jsonb(run.details) if run.details else None, "message": message, "progress": progress}
-    return bool(
-        fetch(_END, {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, **parameters})
-    )
+    parameters = {"id": run.task_id, "number": run.number, "status": status, "outcome": outcome, "message": message}
+    with transaction.atomic():
+        rows = fetch(_END, {**parameters, "progress": progress, "details": Jsonb(run.details) if run.details else None})
+        if rows and outcome is not None:
+            project_id, warehouse_id, *described = rows[0]
+            data = {"outcome": outcome, **dict(zip(_DESCRIBED, described, strict=True))}
+            if warehouse_id is not None:
+                data["warehouse-id"] = str(warehouse_id)
+            context = RequestContext(Caller(SYSTEM), str(run.task_id))
+            record(Change("endTask", "task", str(run.task_id), project_id, data), context)
+    return bool(rows)
 
 
+_DESCRIBED = ("queue-name", "attempts", "entity-type", "entity-id")
 LOST = """
     update task_attempt set ended_at = now(), status = 'FAILED', message = 'Its worker was lost'
     where task_id = %s and ended_at is null
@@ -211,5 +221,5 @@ _END = """
         finished_at = case when %(outcome)s::text is null then null else now() end,
         progress = coalesce(%(progress)s::float, progress), last_heartbeat_at = now()
     where id = %(id)s and (%(number)s::int is null or attempt = %(number)s::int)
-    returning 1
+    returning project_id, warehouse_id, queue_name, attempt, entity_type, entity_id
 """

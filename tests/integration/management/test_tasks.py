@@ -80,6 +80,21 @@ def test_a_purge_that_has_run_stays_listed(lake: Lake) -> None:
     assert (attempt["attempt"], attempt["status"], attempt["progress"]) == (1, "SUCCESS", 1.0)
     assert attempt["duration"].startswith("PT")
     assert task["picked-up-at"] == attempt["started-at"]
+    assert ended(identifier) == {
+        "queue-name": "tabular_purge",
+        "outcome": "SUCCESS",
+        "attempts": 1,
+        "entity-type": "table",
+        "entity-id": task["entity"]["table-id"],
+        "warehouse-id": lake.warehouse_id,
+    }
+
+
+def ended(identifier: str) -> dict[str, Any]:
+    """What the one event says that a task has ended."""
+    event = OutboxEvent.objects.get(type="endTask", object_id=identifier)
+    assert (event.actor, event.request_id) == ("system~lakewarden", identifier)
+    return dict(event.data)
 
 
 def test_attempts_are_kept_with_their_reasons(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +112,7 @@ def test_attempts_are_kept_with_their_reasons(lake: Lake, monkeypatch: pytest.Mo
     assert [each["attempt"] for each in task["attempts"]] == [4, 3, 2, 1]
     assert [each["status"] for each in task["attempts"]] == ["SUCCESS", "FAILED", "FAILED", "FAILED"]
     assert task["attempts"][1]["message"].startswith("OSError: failure 2 at file://")
+    assert (ended(identifier)["outcome"], ended(identifier)["attempts"]) == ("SUCCESS", 4)
     assert [each["attempt"] for each in told(lake, identifier, "?numAttempts=2")["attempts"]] == [4, 3]
     assert told(lake, identifier, "?numAttempts=0")["attempts"] == []
     for wrong in ("-1", "x", "1001", "9" * 30, "%00"):
@@ -196,6 +212,7 @@ def test_a_running_purge_is_cancelled(lake: Lake) -> None:
         purge_location(**job.args)
     finish(job, "aborted")
     assert told(lake, identifier)["status"] == "CANCELLED"
+    assert ended(identifier)["outcome"] == "CANCELLED"
     assert not ProcrastinateJob.objects.filter(status="todo").exists()
     assert Path(job.args["location"].removeprefix("file://")).exists()
 
