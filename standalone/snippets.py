@@ -25,7 +25,7 @@ import duckdb, json
 ready = json.load(open($ready))
 engine = ready["engine"]
 duck = duckdb.connect()
-for extension in ("iceberg", "avro", "httpfs"):
+for extension in ("avro", "httpfs", "iceberg"):
     duck.install_extension(extension)
     duck.load_extension(extension)
 duck.execute(f\"\"\"CREATE SECRET lake (TYPE iceberg,
