@@ -98,15 +98,13 @@ def test_a_lost_connection_leaves_the_outcome_unknown_and_keeps_the_files(
 def test_a_row_that_the_database_refuses_does_not_fail_other_tables(
     lake: Lake, base: Path, committing: Committing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_of = pointer.change_of
-
-    def refused(event: str, tabular: Tabular) -> Change:
-        made = change_of(event, tabular)
-        if tabular.name == "orders":
+    def refused(event: str, base: Stored, after: Tabular) -> Change:
+        made = pointer.commit_of(event, base, after)
+        if after.name == "orders":
             made.data["name"] = "\x00"
         return made
 
-    monkeypatch.setattr(swaps, "change_of", refused)
+    monkeypatch.setattr(swaps, "commit_of", refused)
     commits = [committing.to(name, set_properties(a="1")) for name in ("orders", "bills")]
     assert kinds(together(*commits)) == [None, Stored]
     assert own_properties(lake, "orders") == set()

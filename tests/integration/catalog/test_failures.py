@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from catalog.models import Tabular
-from catalog.services import pointer, tabulars
+from catalog.services import pointer
 from lakewarden import asgi
 from tests.integration.catalog.lake import Lake, set_properties
 from tests.integration.catalog.observed import Recorded
@@ -83,8 +83,7 @@ def test_a_database_that_goes_inside_the_transaction_changes_nothing(
     before = state(base)
     with monkeypatch.context() as patch:
         patch.setattr(asgi, "HOT_ROUTES", [])
-        for module in (pointer, tabulars):
-            patch.setattr(module, "record_change", die)
+        patch.setattr(pointer, "record", die)
         answer = change(filled)
     assert answer.error() == (503, "ServiceUnavailableException")
     assert answer.headers["retry-after"]
@@ -137,7 +136,7 @@ def test_a_defect_tells_nothing_of_itself(filled: Lake, base: Path, monkeypatch:
     before, _ = state(base)
     with monkeypatch.context() as patch:
         patch.setattr(asgi, "HOT_ROUTES", [])
-        patch.setattr(pointer, "record_change", defect)
+        patch.setattr(pointer, "record", defect)
         answer = CHANGES["commit view"](filled)  # in Django's transaction: commits of tables do not go through it
     assert answer.error() == (500, "InternalServerError")
     assert "secret" not in answer.message()

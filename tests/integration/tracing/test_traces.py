@@ -113,7 +113,7 @@ def test_a_trace_leads_from_the_request_to_the_store_and_tells_nothing_secret(is
         committed = running.traced("POST", table, commit)
         stored = named(committed, "store write_new")
         assert above(committed, stored)[-1] == "POST /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}"
-        assert named(committed, "access table").kind == 1
+        assert named(committed, "access tabular").kind == 1
         assert stored.kind == CLIENT
         assert [each for each in committed if each.attributes.get("db.operation.name") in {"UPDATE", "WITH", "INSERT"}]
 
