@@ -7,19 +7,16 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from tests.servers import debian
 
-
-class NoChromium(AssertionError):
-    """There is none on this machine; the message says what to do."""
+_OTHERS = ("chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def program() -> str:
+    """Root gets Debian's package where there is none."""
     named = os.environ.get("CHROMIUM")
-    found = named or next((path for name in _NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        raise NoChromium("There is no Chromium on the PATH: install Debian's package `chromium`, or set CHROMIUM.")
-    return found
+    found = named or next((path for name in _OTHERS if (path := shutil.which(name))), None)
+    return found or debian.program("chromium", package="chromium")
 
 
 @contextmanager

@@ -5,6 +5,9 @@ import shutil
 import subprocess
 from functools import cache
 
+from lakewarden.cache_folder import cache_folder
+from standalone import staging
+
 _TIMEOUT_S = 300
 
 
@@ -13,9 +16,11 @@ def program(name: str, *, package: str) -> str:
     """Its path."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "update"], check=True, capture_output=True, timeout=_TIMEOUT_S)
         install = ["apt-get", "install", "--yes", "--no-install-recommends", package]
-        subprocess.run(install, check=True, capture_output=True, timeout=_TIMEOUT_S)
+        # lanes run side by side, and apt-get does not wait for another one
+        with staging.locked(cache_folder() / "debian"):
+            for command in (["apt-get", "update"], install):
+                subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT_S)
         found = shutil.which(name, path="/usr/sbin:/usr/bin")
     assert found is not None, f"{name} is missing: install Debian's package `{package}`"
     return found

@@ -6,6 +6,8 @@ from tests.conformance.kit import runner
 from tests.servers import (
     axe,
     azurite,
+    chromium,
+    debian,
     fake_gcs,
     helm,
     kafka,
@@ -29,6 +31,8 @@ if __name__ == "__main__":
     go_programs.provide(nats.NATS)
     kubernetes.build()
     axe.provide()
+    chromium.program()
+    debian.program("prometheus", package="prometheus")
     go_programs.provide(helm.HELM)
     azurite.provide()
     go_programs.provide(fake_gcs.FAKE_GCS)
