@@ -160,7 +160,9 @@ class Ear:
                     self._results.append(result)
                     continue
                 if self._results:
-                    future.set_result(self._results[0])
+                    # what fails when the transaction commits (a deferred constraint) follows the rows
+                    bad = (each for each in self._results if each.status not in _GOOD)
+                    future.set_result(next(bad, self._results[0]))
                 else:
                     self._fail(psycopg.OperationalError("The database has ended its answer before it began"))
                 return

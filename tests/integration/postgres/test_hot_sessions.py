@@ -69,6 +69,22 @@ def test_a_long_answer_arrives_whole(database_url: str) -> None:
     ]
 
 
+def test_what_fails_only_when_it_commits_is_an_error_too(database_url: str) -> None:
+    """The rows of such a statement arrive before the error, and nothing of it stays."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "create table late (id bigint primary key, above bigint references late deferrable initially deferred)"
+        )
+        try:
+            text = "insert into late select k, k + 1 from unnest(%s::bigint[]) as k returning id"
+            for times in (1, 2):
+                with pytest.raises(psycopg.errors.ForeignKeyViolation):
+                    fetched(database_url, text, [[1]], times=times)
+            assert connection.execute("select count(*) from late").fetchone() == (0,)
+        finally:
+            connection.execute("drop table late")
+
+
 @pytest.mark.parametrize(
     ("text", "column", "error"),
     [
