@@ -1,7 +1,7 @@
 """Statements that do the work of several callers: who gets which outcome if the database refuses or does not answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import psycopg
@@ -12,6 +12,7 @@ from lakewarden.authz.ledger import change_log
 from lakewarden.errors import CommitStateUnknown
 from lakewarden.hot.batches import Batches
 from lakewarden.hot.connections import connection
+from lakewarden.hot.statements import Statement
 from lakewarden.postgres.bounded import AsyncBounded
 
 Item = TypeVar("Item")
@@ -53,6 +54,25 @@ async def _tell(changes: Sequence[None]) -> Sequence[None]:
 
 
 _TELLINGS: Final[Batches[None, None]] = Batches(_tell, most=MOST)
+
+
+async def executed(
+    statement: Statement,
+    usable: AsyncBounded,
+    parameters: Mapping[str, object],
+    *,
+    count: int,
+    changes_grants: bool = True,
+) -> list[bool]:
+    """Whether each of `count` items was changed: the statement's row begins with the numbers of those that were.
+
+    Raises psycopg.Error.
+    """
+    numbers, _ = await statement.fetch_one(usable, parameters)
+    changed = set(numbers or ())
+    if changed and changes_grants:
+        tell_followers()
+    return [number in changed for number in range(count)]
 
 
 async def together_or_each(

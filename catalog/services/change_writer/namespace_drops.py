@@ -12,7 +12,7 @@ from catalog.services.change_writer import running
 from catalog.services.deletion.drop import DropOptions
 from catalog.services.deletion.drop_namespace import change
 from catalog.services.namespaces import tree_of
-from catalog.services.shared_statements import MOST, STILL, tell_followers, together_or_each
+from catalog.services.shared_statements import MOST, STILL, executed, together_or_each
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import change_log, epochs, removed_objects
 from lakewarden.events import batch_change_recording as recording
@@ -45,11 +45,7 @@ async def _drop_all(drops: Sequence[_Drop]) -> Sequence[bool | Exception]:
 
 
 async def _execute(usable: AsyncBounded, drops: Sequence[_Drop]) -> list[bool]:
-    numbers, _ = await _STATEMENT.fetch_one(usable, _parameters(drops))
-    dropped = set(numbers or ())
-    if dropped:
-        tell_followers()
-    return [number in dropped for number in range(len(drops))]
+    return await executed(_STATEMENT, usable, _parameters(drops), count=len(drops))
 
 
 def _parameters(drops: Sequence[_Drop]) -> dict[str, object]:

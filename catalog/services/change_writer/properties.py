@@ -7,7 +7,7 @@ from typing import Final
 from catalog.models import Namespace
 from catalog.services.change_writer import running
 from catalog.services.namespaces import PropertyChange, change_of
-from catalog.services.shared_statements import MOST, together_or_each
+from catalog.services.shared_statements import MOST, executed, together_or_each
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import LakewardenError
 from lakewarden.events import batch_change_recording as recording
@@ -46,8 +46,7 @@ async def _update_all(updates: Sequence[_Update]) -> Sequence[bool | Exception]:
 
 
 async def _execute(usable: AsyncBounded, updates: Sequence[_Update]) -> list[bool]:
-    numbers, _ = await _STATEMENT.fetch_one(usable, _parameters(updates))
-    return [number in set(numbers or ()) for number in range(len(updates))]
+    return await executed(_STATEMENT, usable, _parameters(updates), count=len(updates), changes_grants=False)
 
 
 def _parameters(updates: Sequence[_Update]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from uuid import UUID
 from catalog.documents import Document
 from catalog.models import Namespace, namespace, tabular
 from catalog.services.namespaces import tree_of
-from catalog.services.shared_statements import MOST, STILL, tell_followers, together_or_each
+from catalog.services.shared_statements import MOST, STILL, executed, together_or_each
 from lakewarden.authz.interface import Granted
 from lakewarden.authz.ledger import change_log, grants
 from lakewarden.authz.model import Privilege
@@ -57,11 +57,7 @@ async def _add_all(statement: Statement, additions: Sequence[Addition]) -> Seque
 
 
 async def _execute(statement: Statement, usable: AsyncBounded, additions: Sequence[Addition]) -> list[bool]:
-    numbers, _ = await statement.fetch_one(usable, _parameters(additions))
-    added = set(numbers or ())
-    if added:
-        tell_followers()
-    return [number in added for number in range(len(additions))]
+    return await executed(statement, usable, _parameters(additions), count=len(additions))
 
 
 def _parameters(additions: Sequence[Addition]) -> dict[str, object]:

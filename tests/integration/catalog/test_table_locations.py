@@ -156,7 +156,7 @@ def test_a_place_that_is_being_cleared_is_refused_until_it_is_clear(lake: Lake, 
     assert not (base / "mine").exists()
     ProcrastinateJob.objects.all()._raw_delete("default")
     assert commit_staged(lake, "again", staged).status == 200
-    assert recorded() == ["createTable", "dropTable", "createTable"]
+    assert recorded() == ["createTable", "dropTable", "endTask", "createTable"]
 
 
 def test_old_metadata_files_are_removed_when_the_table_asks_and_only_its_own(

@@ -1,4 +1,4 @@
-"""Administrators of the server describe users anew and delete them; the second of two is told what the first did."""
+"""Administrators of the server describe users anew and delete them; the second of two sees what the first did."""
 
 import re
 

@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
-from standalone.commands import AUDIENCE
 from tests.servers.issuer import RunningIssuer
-from tests.servers.lakewarden_serve import LakewardenServer, prepared
+from tests.servers.lakewarden_serve import LakewardenServer
 
 SOON_S = 60
 """Time for processes on a busy machine to do something short."""
@@ -28,19 +27,6 @@ TABLES = 4
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
 
 PROPERTIES = {"write.metadata.previous-versions-max": "100000"}
-
-
-@pytest.fixture(scope="module")
-def server(issuer: RunningIssuer) -> Iterator[LakewardenServer]:
-    settings = {
-        "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer.url,
-        "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,
-        "LAKEWARDEN__SERVER__STOP_TIMEOUT_S": "10",
-    }
-    with prepared(settings) as server:
-        server.bootstrap(f"oidc~{issuer.identities.admin.subject}")
-        server.start()
-        yield server
 
 
 @dataclass

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,28 +14,14 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
-from standalone.commands import AUDIENCE
 from tests.servers.issuer import RunningIssuer
-from tests.servers.lakewarden_serve import LakewardenServer, prepared
+from tests.servers.lakewarden_serve import LakewardenServer
 
 SOON_S = 20
 """Time for processes on a busy machine to do something short."""
 AGAIN = 6
 """Often enough that a request is kept, and then answered as it is."""
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
-
-
-@pytest.fixture(scope="module")
-def server(issuer: RunningIssuer) -> Iterator[LakewardenServer]:
-    settings = {
-        "LAKEWARDEN__OPENID__OIDC__ISSUER": issuer.url,
-        "LAKEWARDEN__OPENID__OIDC__AUDIENCE": AUDIENCE,
-        "LAKEWARDEN__SERVER__STOP_TIMEOUT_S": "10",
-    }
-    with prepared(settings) as server:
-        server.bootstrap(f"oidc~{issuer.identities.admin.subject}")
-        server.start()
-        yield server
 
 
 @dataclass(frozen=True)
