@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from lakewarden.cli import main
+from lakewarden.cli.commands import main
 
 HEAD = """# Command line
 

@@ -18,7 +18,7 @@ from lakewarden.authz.openfga import depth, language, reconcile, store
 from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer
 from lakewarden.authz.openfga.client import OpenFga
 from lakewarden.authz.openfga.tuples import RelationTuple
-from lakewarden.cli import main
+from lakewarden.cli.commands import main
 from lakewarden.config import OpenFgaConfig
 from lakewarden.context import PrincipalId, role_principal
 from lakewarden.doctor import openfga as doctor

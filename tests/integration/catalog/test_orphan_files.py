@@ -16,7 +16,7 @@ from catalog.models import Tabular
 from catalog.services import orphan_files
 from catalog.services.orphan_files import Orphan
 from catalog.services.pointer import NewMetadata, moved
-from lakewarden.cli import main
+from lakewarden.cli.commands import main
 from lakewarden.ids import new_id
 from lakewarden.postgres import limits
 from lakewarden.storage.interface import Storage

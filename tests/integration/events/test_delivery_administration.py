@@ -12,7 +12,7 @@ from lakewarden import config
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
-from lakewarden.cli_events import events
+from lakewarden.cli.events import events
 from lakewarden.context import PrincipalId
 from lakewarden.doctor import event_sinks
 from lakewarden.events import dead_letters

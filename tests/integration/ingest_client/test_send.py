@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ingest.client.files import state
-from lakewarden.cli import main
+from lakewarden.cli.commands import main
 from tests.servers.paper_gateway import TOKEN, PaperGateway, lost_after_storing, nacked
 
 Send = Callable[..., Result]

@@ -4,7 +4,7 @@ from click.testing import CliRunner, Result
 
 from lakewarden.audit.models import AuditEntry
 from lakewarden.authz.ledger import grants as ledger
-from lakewarden.cli import main
+from lakewarden.cli.commands import main
 from lakewarden.context import SYSTEM
 from lakewarden.events.models import OutboxEvent
 from tenants.access import SERVER

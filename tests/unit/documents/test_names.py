@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewarden.cli import main
+from lakewarden.cli.commands import main
 from pipeline.spark.artifacts import artifacts
 from pipeline.spark.jars import CATALOG_JARS
 from tests.servers import trino

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from lakewarden import config
-from lakewarden.cli import main
-from lakewarden.cli_maintenance import run
+from lakewarden.cli.commands import main
+from lakewarden.cli.maintenance import run
 from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.errors import BadRequest, InvalidArgument
 from pipeline.maintenance.command import Options, done_line, planned_lines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakewarden.cli_setup import configured
+from lakewarden.cli.setup import configured
 
 if TYPE_CHECKING:
     from pipeline.maintenance.command import Options

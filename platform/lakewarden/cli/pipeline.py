@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lakewarden.cli_setup import configured
+from lakewarden.cli.setup import configured
 
 
 @click.group(invoke_without_command=True)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import click
 
-from lakewarden.cli_setup import load_django, require_current
+from lakewarden.cli.setup import load_django, require_current
 
 _SINK = click.option("--sink", required=True, metavar="NAME", help="Name of the sink in the settings.")
 _IDS = click.argument("ids", nargs=-1, type=click.IntRange(1), metavar="[ID]...")

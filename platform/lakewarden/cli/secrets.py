@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from lakewarden.cli_setup import load_django, require_current
+from lakewarden.cli.setup import load_django, require_current
 from lakewarden.config import SecretsConfig
 from lakewarden.postgres import limits
 

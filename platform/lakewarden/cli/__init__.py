@@ -1,0 +1,1 @@
+"""The command line, `lakewarden`: the root of composition."""
