@@ -137,6 +137,22 @@ def _described(column: Column) -> str:
     return f"{column.path}: {column.type}{required}" + (f" ({column.doc})" if column.doc else "")
 
 
+def current_schema(metadata: Json) -> Json:
+    return current(metadata.get("schemas") or [], "schema-id", metadata.get("current-schema-id"))
+
+
+def partitioning(metadata: Json, schema: Json) -> list[tuple[str, str]]:
+    """The fields of the current partition spec, with names of the schema."""
+    spec = current(metadata.get("partition-specs") or [], "spec-id", metadata.get("default-spec-id"))
+    return named_fields(spec, schema)
+
+
+def sort_fields(metadata: Json, schema: Json) -> list[str]:
+    """The fields of the current sort order, with names of the schema."""
+    order = current(metadata.get("sort-orders") or [], "order-id", metadata.get("default-sort-order-id"))
+    return sorting(order, schema)
+
+
 def named_fields(spec: Json, schema: Json) -> list[tuple[str, str]]:
     """Name and definition of the fields of a partition spec, such as (`day`, `day(sent_at)`)."""
     names = {column.id: column.path for column in columns(schema)}
@@ -161,6 +177,26 @@ def _sources(field: Json, names: Mapping[int, str]) -> str:
     return ", ".join(names.get(each, f"field {each}") for each in ids)
 
 
+def definition(metadata: Json) -> dict[str, str]:
+    """Partitioning, sort order, branches and tags, as texts by their names."""
+    schema = current_schema(metadata)
+    layout = {
+        "Partitioning": ", ".join(text for _, text in partitioning(metadata, schema)) or "not partitioned",
+        "Sort order": ", ".join(sort_fields(metadata, schema)) or "not sorted",
+    }
+    refs = (metadata.get("refs") or {}).items()
+    return layout | {f"{str(ref['type']).title()} {name}": f"snapshot {ref['snapshot-id']}" for name, ref in refs}
+
+
+def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[tuple[str, str | None, str | None]]:
+    """The names whose values differ, with both; None: it is not there."""
+    return [
+        (name, before.get(name), after.get(name))
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+
+
 def snapshots(metadata: Json) -> list[SnapshotView]:
     """All snapshots, newest first."""
     refs: dict[int, list[str]] = {}
@@ -179,6 +215,12 @@ def snapshots(metadata: Json) -> list[SnapshotView]:
         for each in metadata.get("snapshots") or ()
     ]
     return sorted(found, key=lambda each: (each.at, each.id), reverse=True)
+
+
+def current_snapshot(metadata: Json) -> SnapshotView | None:
+    """What readers of the table see; None before the first write."""
+    current_id = metadata.get("current-snapshot-id")
+    return next((each for each in snapshots(metadata) if each.id == current_id), None)
 
 
 def moment(milliseconds: int) -> datetime:

@@ -20,6 +20,7 @@ from console.pages import (
     operate,
     people,
     restore,
+    restore_metadata,
     rights,
     setup,
     signing_in,
@@ -93,6 +94,10 @@ urlpatterns = [
     path("console/namespaces/<uuid:namespace_id>/drop", manage_namespace.drop, name="drop-namespace"),
     path(f"{_TABULAR}/tables/<uuid:table_id>/restore", restore.preview, name="restore"),
     path(f"{_TABULAR}/tables/<uuid:table_id>/restore/now", restore.restore, name="restore-now"),
+    path(f"{_TABULAR}/tables/<uuid:table_id>/metadata/restore", restore_metadata.preview, name="restore-metadata"),
+    path(
+        f"{_TABULAR}/tables/<uuid:table_id>/metadata/restore/now", restore_metadata.restore, name="restore-metadata-now"
+    ),
     path(f"{_TABULAR}/storage", storage.storage, name="storage"),
     path(f"{_TABULAR}/storage/check", storage.check, name="check-storage"),
     path(f"{_TABULAR}/storage/change", storage.change, name="change-storage"),

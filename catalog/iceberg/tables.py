@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from catalog.iceberg import definitions, table_creation, table_metadata_reader
+from catalog.iceberg import definitions, restoration, table_creation, table_metadata_reader
 from catalog.iceberg.definitions import Definition
 from catalog.iceberg.metadata_builder import build
 from catalog.iceberg.properties import is_true
 from catalog.iceberg.requirements import check_table, is_create
+from catalog.iceberg.restoration import WayBack
 from catalog.iceberg.schemas import read as read_schema
 from catalog.iceberg.snapshots import SnapshotHead, Snapshots
 from catalog.iceberg.table_draft import TableDraft, current_snapshot_id
@@ -215,6 +216,11 @@ def commit(
     if base is not None and not draft.changed:
         return base
     return TableMetadata(build(draft, base_location=base_location), heads=draft.snapshot_heads)
+
+
+def way_back(now: TableMetadata, then: TableMetadata) -> WayBack:
+    """The updates that lead from a table's metadata back to the state in an earlier version of it."""
+    return restoration.way_back(now.open(now_ms=0), then.open(now_ms=0))
 
 
 def removed_metadata_files(base: TableMetadata, new: TableMetadata) -> list[str]:

@@ -1,6 +1,6 @@
 """Restores a table to an earlier snapshot: a look at what would change, then one commit that moves `main`."""
 
-from typing import Any
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -19,6 +19,10 @@ from console.visits import Visit, form, page
 from lakewarden.authz.actions import TableAction
 from lakewarden.authz.interface import Granted
 from lakewarden.errors import CommitFailed, InvalidArgument, LakewardenError
+
+CHANGED: Final = (
+    "The table was changed after you opened this page, so it was not restored. What you see is how it is now"
+)
 
 
 @page
@@ -41,8 +45,7 @@ def restore(visit: Visit, *, warehouse_id: UUID, table_id: UUID) -> HttpResponse
     try:
         tables.commit(granted, _commit(str(granted.target.uuid), wanted, seen))
     except CommitFailed:
-        text = "The table was changed after you opened this page, so it was not restored. What you see is how it is now"
-        return _shown(visit, granted, wanted=wanted, problem=text)
+        return _shown(visit, granted, wanted=wanted, problem=CHANGED)
     except LakewardenError as error:
         return _shown(visit, granted, wanted=wanted, problem=error.message)
     return HttpResponseRedirect(f"{reverse('console:table', args=[warehouse_id, table_id])}?tab=snapshots")
@@ -63,23 +66,21 @@ def _commit(uuid: str, wanted: int, seen: int) -> CommitTable:
 def _shown(visit: Visit, granted: Granted[Tabular], *, wanted: int | None, problem: str | None = None) -> HttpResponse:
     metadata = parsed(pointer.load(granted))
     found = {each.id: each for each in documents.snapshots(metadata)}
-    now, then = found.get(_current(metadata)), None if wanted is None else found.get(wanted)
+    now, then = documents.current_snapshot(metadata), None if wanted is None else found.get(wanted)
     return visit.render(
-        "restore.html",
-        section="warehouses",
-        table=granted.target,
-        address=reverse("console:table", args=[granted.target.warehouse_id, granted.target.uuid]),
-        crumbs=crumbs(granted.target.namespace.warehouse, granted.target.namespace),
-        now=now,
-        then=then,
-        left=_left(found, now, then),
-        may_restore=granted.allows(TableAction.COMMIT),
-        problem=problem,
+        "restore.html", **frame(granted), now=now, then=then, left=_left(found, now, then), problem=problem
     )
 
 
-def _current(metadata: dict[str, Any]) -> int:
-    return int(metadata.get("current-snapshot-id") or -1)
+def frame(granted: Granted[Tabular]) -> dict[str, object]:
+    """What pages about restoring a table show around it."""
+    return {
+        "section": "warehouses",
+        "table": granted.target,
+        "address": reverse("console:table", args=[granted.target.warehouse_id, granted.target.uuid]),
+        "crumbs": crumbs(granted.target.namespace.warehouse, granted.target.namespace),
+        "may_restore": granted.allows(TableAction.COMMIT),
+    }
 
 
 def _left(

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from catalog import tabular_types
 from catalog.models import Tabular
-from catalog.services import pointer
+from catalog.services import locations, pointer
 from console import documents, drawings
 from console.documents import SnapshotView
 from console.pages.browse import Crumb, crumbs, readable
@@ -25,6 +25,8 @@ from lakewarden.memory import hold
 COLUMNS: Final = 500
 """Rows of a schema on a page."""
 SNAPSHOTS: Final = 50
+LOGGED: Final = 10
+"""Earlier metadata files on a page."""
 _CHARTED: Final = 400
 """Most points of a chart."""
 _PRETTY: Final = 512 * 1024
@@ -93,8 +95,6 @@ def _schema(visit: Visit, _granted: Granted[Tabular], metadata: dict[str, Any]) 
     schema = documents.current(schemas, "schema-id", number)
     against = number_in(visit.query.get("against"), default=None)
     fields, start = documents.columns(schema), max(0, number_in(visit.query.get("from"), default=0) or 0)
-    spec = documents.current(metadata.get("partition-specs") or [], "spec-id", metadata.get("default-spec-id"))
-    order = documents.current(metadata.get("sort-orders") or [], "order-id", metadata.get("default-sort-order-id"))
     return {
         "schema_id": number,
         "schema_ids": [each.get("schema-id") for each in schemas],
@@ -106,8 +106,8 @@ def _schema(visit: Visit, _granted: Granted[Tabular], metadata: dict[str, Any]) 
         "differences": None
         if against is None
         else documents.differences(documents.current(schemas, "schema-id", against), schema),
-        "partitioning": documents.named_fields(spec, schema),
-        "sorting": documents.sorting(order, schema),
+        "partitioning": documents.partitioning(metadata, schema),
+        "sorting": documents.sort_fields(metadata, schema),
     }
 
 
@@ -187,7 +187,7 @@ def _connect(visit: Visit, granted: Granted[Tabular], _metadata: dict[str, Any])
     return {"snippets": all_snippets(connection)}
 
 
-def _metadata(_visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
+def _metadata(visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]) -> dict[str, object]:
     encoded = msgspec.json.encode(metadata)
     pretty = msgspec.json.format(encoded, indent=2).decode() if len(encoded) <= _PRETTY else None
     found = granted.target
@@ -195,6 +195,23 @@ def _metadata(_visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]
         "pretty": pretty,
         "size": len(encoded),
         "file": reverse("console:table-file", args=[found.warehouse_id, found.uuid]),
+        "restore": reverse("console:restore-metadata", args=[found.warehouse_id, found.uuid]),
+        **_earlier(visit, found, metadata),
+    }
+
+
+def _earlier(visit: Visit, found: Tabular, metadata: dict[str, Any]) -> dict[str, object]:
+    """A page of the metadata log, newest first; the storage may know of files that are gone."""
+    log = (metadata.get("metadata-log") or [])[::-1]
+    start, warehouse = max(0, number_in(visit.query.get("from"), default=0) or 0), found.namespace.warehouse
+    files = [(documents.moment(each["timestamp-ms"]), each["metadata-file"]) for each in log[start : start + LOGGED]]
+    return {
+        "log": [
+            (at, file, file.rpartition("/")[2], locations.is_known_missing(warehouse, file))
+            for at, file in files
+            if locations.lies_in(warehouse, file, found.location)
+        ],
+        "log_next": start + LOGGED if start + LOGGED < len(log) else None,
     }
 
 

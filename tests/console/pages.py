@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import quote
 
 from playwright.sync_api import Page
 
@@ -32,6 +33,12 @@ def _of_table(lake: Furnished, what: str) -> str:
     return f"/warehouses/{lake.server.info.warehouse.id}/{what}"
 
 
+def _restore_metadata(lake: Furnished) -> str:
+    """To how the table was before its last change of the schema."""
+    earlier = lake.catalog.load_table("sales.orders").metadata.metadata_log[-2].metadata_file
+    return _of_table(lake, f"tables/{lake.orders}/metadata/restore?file={quote(earlier, safe='')}")
+
+
 PAGES: Final[dict[str, Callable[[Furnished], str]]] = {
     "warehouses": lambda _: "/warehouses",
     "warehouse": lambda lake: f"/warehouses/{lake.server.info.warehouse.id}",
@@ -53,6 +60,7 @@ PAGES: Final[dict[str, Callable[[Furnished], str]]] = {
     "new-warehouse-r2": lambda _: "/new-warehouse?type=r2",
     "storage": lambda lake: _of_table(lake, "storage"),
     "manage-namespace": lambda lake: f"/namespaces/{lake.namespace('sales')}/manage",
+    "restore-metadata": _restore_metadata,
     "restore": lambda lake: _of_table(lake, f"tables/{lake.orders}/restore?a={lake.first_snapshot}"),
     "tasks": lambda lake: _of_table(lake, "tasks"),
     "roles": lambda _: "/roles",

@@ -102,6 +102,8 @@ ROUTES: Final[dict[str, Route]] = {
     "rows": Route(f"{_T}/rows", _WAREHOUSE, "select"),
     "restore": Route(f"{_T}/restore", _WAREHOUSE, "describe"),
     "restore-now": Route(f"{_T}/restore/now", _WAREHOUSE, "write", sent={"snapshot": "x"}),
+    "restore-metadata": Route(f"{_T}/metadata/restore", _WAREHOUSE, "describe"),
+    "restore-metadata-now": Route(f"{_T}/metadata/restore/now", _WAREHOUSE, "write", sent={"name": "none"}),
     "view": Route(f"{_W}/views/{{view}}", _WAREHOUSE, "describe"),
     "generic-table": Route(f"{_W}/generic-tables/{{generic}}", _WAREHOUSE, "describe"),
     "manage": Route(f"{_W}/table/{{table}}/manage", _WAREHOUSE, "describe"),
