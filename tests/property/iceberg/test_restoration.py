@@ -10,7 +10,7 @@ from catalog.iceberg import tables
 from catalog.iceberg.tables import TableMetadata
 from lakewarden.errors import LakewardenError
 from tests.property.iceberg.commits import CommitMaker, Document
-from tests.property.iceberg.test_commit_sequences import NOW, QUICK, UUID, check_whole, commit, create, document
+from tests.property.iceberg.sequences import NOW, QUICK, UUID, check_whole, commit, create, document
 
 STEPS = 8
 
