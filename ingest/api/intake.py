@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from cachetools import LRUCache
-
 from ingest.api.callers import Sender
 from ingest.services import targets
 from ingest.services.targets import Target
 from lakewarden import config
 from lakewarden.context import CallerKey, PrincipalId, RequestContext
 from lakewarden.errors import LakewardenError
+from lakewarden.fair_cache import FairCache
 from lakewarden.http.call_recording import note_call, note_refused
 from lakewarden.http.request_threads import ask
 
-_KNOWN: Final[LRUCache[tuple[CallerKey, UUID, str], Target]] = LRUCache(20_000)
+_KNOWN: Final[FairCache[CallerKey, tuple[UUID, str], Target]] = FairCache(20_000)
 """The decisions of this process. They may be old: the statement that appends compares them with what is now, and
 refuses those that are.
 """
@@ -53,13 +52,10 @@ class Decisions:
 
     def forget(self, tables: Sequence[str]) -> None:
         for table in tables:
-            _KNOWN.pop(self._key(table), None)
-
-    def _key(self, table: str) -> tuple[CallerKey, UUID, str]:
-        return (self.caller, self._warehouse_id, table)
+            _KNOWN.remove(self.caller, (self._warehouse_id, table))
 
     def _known(self, table: str) -> Target | None:
-        return _KNOWN.get(self._key(table))
+        return _KNOWN.get(self.caller, (self._warehouse_id, table))
 
     async def _decided(self, tables: Sequence[str]) -> dict[str, Target]:
         context = await self._sender.context()
@@ -70,7 +66,8 @@ class Decisions:
             raise
         note_call(context, self._route, 200)
         decided = dict(zip(tables, found, strict=True))
-        _KNOWN.update({self._key(table): target for table, target in decided.items()})
+        for table, target in decided.items():
+            _KNOWN.put(self.caller, (self._warehouse_id, table), target)
         return decided
 
     def _decide(self, context: RequestContext, tables: Sequence[str]) -> list[Target]:

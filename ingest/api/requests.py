@@ -16,7 +16,7 @@ from ingest.api.callers import Sender
 from ingest.api.intake import Decisions, said
 from ingest.api.memory import IN_FLIGHT
 from ingest.api.routes import Asked, label
-from ingest.api.warehouses import find, find_for_events
+from ingest.api.warehouses import find, find_for_events, shows_everything
 from ingest.metrics import APPEND_SECONDS, BATCH_EVENTS
 from ingest.protocol import Refused, now_ms
 from ingest.rates import Buckets, TokenBucket
@@ -24,9 +24,8 @@ from ingest.services import flushes, leases, log, sources, storing
 from ingest.services.appender import REQUESTS, Item
 from ingest.services.fallback.file import FallbackFailed
 from ingest.services.log import Outcome, Request, Verdict
-from ingest.services.statements import LogUnavailable
+from ingest.services.statements import LogUnavailable, Unstorable
 from lakewarden import config
-from lakewarden.authz.actions import WarehouseAction
 from lakewarden.context import RequestContext
 from lakewarden.errors import (
     BadRequest,
@@ -42,9 +41,7 @@ from lakewarden.http.call_recording import note_call, note_refused
 from lakewarden.http.codings import unpacked
 from lakewarden.http.errors import as_lakewarden_error
 from lakewarden.http.refusal import refusal
-from lakewarden.http.request_threads import ask
 from lakewarden.usage.call_counter import COUNTS
-from tenants import access
 
 T = TypeVar("T")
 
@@ -89,7 +86,7 @@ async def answer(asked: Asked, request: HotRequest, *, address: str) -> Answer:
             found = _answer(200, _TEXT, b"OK")
         else:
             context = await sender.context()
-            bucket = _BUCKETS.of((context.caller.id, asked.warehouse, asked.project))
+            bucket = _BUCKETS.of((context.caller.id,))  # a path could be spelled in many ways
             _take(bucket)
             found = await _HANDLERS[asked.what](asked, request, sender, context)
     except _PlainError as error:
@@ -98,6 +95,8 @@ async def answer(asked: Asked, request: HotRequest, *, address: str) -> Answer:
         known = as_lakewarden_error(error)
         if isinstance(error, LogUnavailable):
             known = Unavailable("The log of the events is not available; nothing was stored. Try again shortly")
+        elif isinstance(error, Unstorable):
+            known = BadRequest(f"The events cannot be stored: {error}")
         elif isinstance(error, FallbackFailed):
             known = Unavailable(f"The log of the events is not available ({error}); nothing was stored")
         elif not isinstance(error, LakewardenError):
@@ -266,8 +265,9 @@ async def _analytics(asked: Asked, request: HotRequest, sender: Sender, context:
 
 async def _flush(asked: Asked, request: HotRequest, sender: Sender, context: RequestContext) -> Answer:
     del request
-    warehouse_id = await _noted(context, label(asked, "POST"), find(asked, context), sender)
-    return _json(await flushes.flush(warehouse_id, requested_by=context.caller.id))
+    warehouse_id, is_shown = await _seen(asked, sender, context, label(asked, "POST"))
+    result = await flushes.flush(warehouse_id, requested_by=context.caller.id)
+    return _json(result if is_shown else flushes.without_names(result))
 
 
 async def _seen(asked: Asked, sender: Sender, context: RequestContext, route: str) -> tuple[UUID, bool]:
@@ -275,8 +275,7 @@ async def _seen(asked: Asked, sender: Sender, context: RequestContext, route: st
 
     async def look() -> tuple[UUID, bool]:
         warehouse_id = await find(asked, context)
-        granted = await ask(context.caller.id, lambda: access.warehouse(context, warehouse_id, WarehouseAction.USE))
-        return warehouse_id, granted.allows(WarehouseAction.GET_ENDPOINT_STATISTICS)
+        return warehouse_id, await shows_everything(context, warehouse_id)
 
     return await _noted(context, route, look(), sender)
 

@@ -19,6 +19,7 @@ from ingest.api import overview
 from ingest.api.callers import Sender
 from ingest.api.intake import Decisions, said
 from ingest.api.memory import IN_FLIGHT
+from ingest.api.warehouses import shows_everything
 from ingest.metrics import BATCH_EVENTS
 from ingest.protocol import AckStatus, CdcBatch, Connect, FlushRequest, Heartbeat, NackReason, Refused
 from ingest.rates import TokenBucket
@@ -26,9 +27,10 @@ from ingest.services import flushes, leases, log, storing
 from ingest.services.appender import BATCHES, Item
 from ingest.services.fallback.file import FallbackFailed, FallbackFull
 from ingest.services.log import Batch, Outcome, Verdict
-from ingest.services.statements import LogUnavailable
+from ingest.services.statements import LogUnavailable, Unstorable
 from lakewarden import config
 from lakewarden.errors import BadRequest, Conflict, Forbidden, LakewardenError, NotAuthorized, NotFound, Unavailable
+from lakewarden.http.call_recording import note_refused
 from lakewarden.http.sockets import STOPPING
 
 logger = logging.getLogger(__name__)
@@ -40,7 +42,9 @@ POLICY, TOO_SLOW, UNAUTHORIZED, GOING_AWAY, TRY_AGAIN = 1008, 4408, 4401, 1012, 
 _FAULTS: Final = 20
 """Messages in a row that are not valid, after which a socket is closed."""
 _LAST_WORDS_S: Final = 0.5
+_PAUSE_S: Final = 0.05
 _ATTEMPTS: Final = 4
+_LONGEST_REASON: Final = 123  # bytes: a frame of control has no more
 _ROUTE: Final = "GET /lakehouse/ws"
 _DENIED: Final = (BadRequest, Conflict, Forbidden, NotFound)
 
@@ -140,6 +144,7 @@ class Socket:
             number, name = protocol.marks(text)
             refused = Refused(NackReason.RATE_LIMITED, self._too_fast())
             self._answer(self._refused(refused, number, name))
+            await asyncio.sleep(min(self._bucket.next_in_s, _PAUSE_S))  # a refusal is work, too
             return
         try:
             message = protocol.DECODER.decode(text)
@@ -221,8 +226,21 @@ class Socket:
             await self._finish(within_s=_LAST_WORDS_S)
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_S):
-                message = {"type": "websocket.close", "code": closed.code, "reason": closed.reason[:120]}
+                reason = closed.reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
+                message = {"type": "websocket.close", "code": closed.code, "reason": reason}
                 await self._send(message)
+
+    async def _sees_everything(self) -> bool:
+        """Whether the sender, who may still use the warehouse, sees what others do in it. Raises Refused."""
+        try:
+            context = await self._sender.context()
+            try:
+                return await shows_everything(context, self._warehouse_id)
+            except LakewardenError as error:
+                note_refused(context, _ROUTE, error, address=self._sender.address)
+                raise
+        except LakewardenError as error:
+            raise _denied(error) from error
 
     async def _connected(self, message: Connect) -> bytes:
         if message.protocol_version != protocol.PROTOCOL_VERSION:
@@ -230,6 +248,7 @@ class Socket:
                 f"protocolVersion {message.protocol_version} is not supported; it must be {protocol.PROTOCOL_VERSION}"
             )
         try:
+            await self._sees_everything()
             last = await self._open(message.source_do_id, message.source_shard_name or "", message.last_ack_sequence)
             self._claimed = message.last_ack_sequence
             state = await overview.status(self._warehouse_id)
@@ -271,12 +290,12 @@ class Socket:
             source_id=source,
             shard_name=shard,
             last_acked=last_acked,
-            most=self._settings.max_sources,
         )
         if not opened.is_open:
             raise Refused(
                 NackReason.RATE_LIMITED,
-                f"The warehouse has {self._settings.max_sources} sources, the most that are remembered",
+                f"No more sources are remembered: at most {self._settings.max_sources_per_caller} of a caller, and "
+                f"{self._settings.max_sources} of the warehouse",
             )
         self._source = source
         self._expected = None if opened.last is None else opened.last + 1
@@ -318,12 +337,10 @@ class Socket:
                 outcome = await storing.store(
                     BATCHES, self._warehouse_id, self._decisions.caller, Item(sent, chosen), expected=self._expected
                 )
-            except _DENIED as error:
-                raise Refused(NackReason.INVALID_FORMAT, error.message) from error
-            except NotAuthorized as error:
-                raise Refused(NackReason.INTERNAL_ERROR, error.message) from error
+            except Unstorable as error:
+                raise Refused(NackReason.INVALID_FORMAT, f"The batch cannot be stored: {error}") from error
             except LakewardenError as error:
-                raise Refused(NackReason.INTERNAL_ERROR, error.message) from error
+                raise _denied(error) from error
             except (LogUnavailable, FallbackFailed) as error:
                 raise _unavailable(error) from error
             if outcome.expected is not None:
@@ -392,10 +409,13 @@ class Socket:
 
     async def _flushed(self, message: FlushRequest) -> bytes:
         try:
+            is_shown = await self._sees_everything()
             result = await flushes.flush(self._warehouse_id, requested_by=self._principal)
+        except Refused as refused:
+            return self._nacked(refused, None, message.correlation_id)
         except LogUnavailable as error:
             return self._nacked(_unavailable(error), None, message.correlation_id)
-        return protocol.flush_response(message.correlation_id, result)
+        return protocol.flush_response(message.correlation_id, result if is_shown else flushes.without_names(result))
 
     async def _refuse_message(self, message: str, text: str = "") -> bytes:
         number, name = protocol.marks(text)
@@ -428,6 +448,11 @@ def _take_memory(principal: str, size: int) -> None:
     """Raises Refused."""
     if not IN_FLIGHT.take(principal, size):
         raise Refused(NackReason.BUFFER_FULL, "The server has as many batches in memory as it can hold")
+
+
+def _denied(error: LakewardenError) -> Refused:
+    reason = NackReason.INVALID_FORMAT if isinstance(error, _DENIED) else NackReason.INTERNAL_ERROR
+    return Refused(reason, error.message)
 
 
 def _unavailable(error: Exception) -> Refused:

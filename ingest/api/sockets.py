@@ -69,7 +69,7 @@ async def _permitted(asked: Asked, context: RequestContext, sender: Sender) -> U
 
 async def _placed(warehouse_id: UUID, context: RequestContext, sender: Sender) -> UUID:
     """The lease of a place. Raises TooManyRequests, Unavailable."""
-    bucket = _OPENINGS.of(warehouse_id)
+    bucket = _OPENINGS.of((warehouse_id, context.caller.id))
     if not bucket.take():
         raise TooManyRequests(
             f"Too many new connections: {_settings.connections_per_s} per second are allowed",

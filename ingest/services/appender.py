@@ -10,6 +10,7 @@ from uuid import UUID
 from ingest.metrics import APPEND_SECONDS
 from ingest.services import log
 from ingest.services.log import Batch, Decided, Outcome, Request, Verdict
+from ingest.services.statements import Unstorable
 from ingest.services.targets import Target
 from lakewarden import config
 from lakewarden.hot.batches import Batches
@@ -49,7 +50,7 @@ class Appender(Generic[Sent]):
         self._groups: dict[UUID, Batches[Item[Sent], Outcome]] = {}
 
     async def append(self, warehouse_id: UUID, item: Item[Sent]) -> Outcome:
-        """The outcome of its group, in which others of the warehouse may be. Raises LogUnavailable."""
+        """The outcome of its group, in which others of the warehouse may be. Raises LogUnavailable, Unstorable."""
         groups = self._groups.get(warehouse_id)
         if groups is None:
             groups = self._groups[warehouse_id] = Batches(
@@ -59,26 +60,36 @@ class Appender(Generic[Sent]):
             )
         return await groups.do(item, caller=item.sent.principal)
 
-    async def _carry_out(self, warehouse_id: UUID, items: Sequence[Item[Sent]]) -> list[Outcome]:
+    async def _carry_out(self, warehouse_id: UUID, items: Sequence[Item[Sent]]) -> list[Outcome | Exception]:
         epoch = max(each.epoch for each in items)
-        outcomes = dict.fromkeys(range(len(items)), STALE)
+        outcomes: dict[int, Outcome | Exception] = dict.fromkeys(range(len(items)), STALE)
         chosen = [
             number for number, each in enumerate(items) if each.epoch == epoch and each.is_of_one_epoch
         ]  # the others were decided before a change that these know of
         if self._order is not None:
             order = self._order
             chosen.sort(key=lambda number: order(items[number]))
-        places = frozenset(target.place for number in chosen for target in items[number].targets)
         began = time.perf_counter()
-        found = await self._append(
-            warehouse_id,
-            [items[number].sent for number in chosen],
-            capacity=config.current().ingest.buffer_bytes,
-            decided=Decided(epoch, places),
-        )
+        found = await self._each(warehouse_id, [items[number] for number in chosen])
         APPEND_SECONDS.observe(time.perf_counter() - began)
         outcomes.update(zip(chosen, found, strict=True))
         return [outcomes[number] for number in range(len(items))]
+
+    async def _each(self, warehouse_id: UUID, items: Sequence[Item[Sent]]) -> Sequence[Outcome | Exception]:
+        """All at once; if the database refuses a value, one after the other, so that it harms only its sender."""
+        if not items:
+            return []
+        try:
+            return await self._append(
+                warehouse_id,
+                [each.sent for each in items],
+                capacity=config.current().ingest.buffer_bytes,
+                decided=Decided(items[0].epoch, frozenset(target.place for each in items for target in each.targets)),
+            )
+        except Unstorable as error:
+            if len(items) == 1:
+                return [error]
+            return [outcome for each in items for outcome in await self._each(warehouse_id, [each])]
 
 
 BATCHES: Final[Appender[Batch]] = Appender(

@@ -3,13 +3,16 @@
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from ingest.services.statements import run
 from lakewarden import config
+from lakewarden.hot.batches import Batches
 from lakewarden.hot.sessions import Lookup
 from lakewarden.ids import new_id
 
@@ -17,6 +20,10 @@ NOT_RUNNING: Final = (
     "The pipeline is not running: start it with `lakewarden pipeline`. Nothing is lost: the events wait in the log"
 )
 _POLL_S: Final = (0.05, 0.1, 0.2, 0.4)
+_AT_ONCE: Final = 2
+_ANY_NUMBER: Final = 1_000_000
+_NOT_FOR_ALL: Final = "The flush failed; only those who may see everything in the warehouse can read why"
+_IN_PROGRESS: Final[dict[UUID, Batches[str, dict[str, Any]]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,27 @@ async def pipeline(warehouse_id: UUID) -> Pipeline | None:
 async def flush(warehouse_id: UUID, *, requested_by: str) -> dict[str, Any]:
     """The members of the answer to a flush of everything that is in the log by now. Raises LogUnavailable.
 
-    Requests for the same positions share one row, and one flush.
+    Requests for the same positions share one row, and one flush; those that arrive while others are waited for share
+    the next one.
     """
+    found = _IN_PROGRESS.get(warehouse_id)
+    if found is None:
+        flushing = partial(_flush, warehouse_id)
+        found = _IN_PROGRESS[warehouse_id] = Batches(flushing, most=_ANY_NUMBER, at_once=_AT_ONCE)
+    return await found.do(requested_by, caller=requested_by)
+
+
+def without_names(result: dict[str, Any]) -> dict[str, Any]:
+    """The same for a caller who may not see all tables: paths and errors name them."""
+    hidden = {"error": _NOT_FOR_ALL} if result.get("error") not in {None, NOT_RUNNING} else {}
+    return result | {"paths": []} | hidden
+
+
+async def _flush(warehouse_id: UUID, requested_by: Sequence[str]) -> list[dict[str, Any]]:
+    return [await _flushed(warehouse_id, requested_by[0])] * len(requested_by)
+
+
+async def _flushed(warehouse_id: UUID, requested_by: str) -> dict[str, Any]:
     began = time.monotonic()
     rows = await run(_ASK, [[new_id()], [warehouse_id], [requested_by]])
     if not rows:

@@ -16,6 +16,7 @@ from catalog.models.tabular import MOVED
 from ingest.log_statements import MARK_FLUSHED
 from ingest.services.statements import Interrupted, run, run_once
 from ingest.services.targets import Place
+from lakewarden import config
 from lakewarden.hot.connections import connection
 from lakewarden.hot.sessions import Lookup, Row
 from tenants.models.warehouse import ACTIVE_IN_EPOCH, PLACES
@@ -120,10 +121,14 @@ class Head:
 
 
 async def open_source(
-    warehouse_id: UUID, *, principal: str, source_id: str, shard_name: str, last_acked: int | None, most: int
+    warehouse_id: UUID, *, principal: str, source_id: str, shard_name: str, last_acked: int | None
 ) -> Opened:
-    """Begin or go on with a source. A new one is not opened in a warehouse that has `most`. Raises LogUnavailable."""
-    given: list[list[object]] = [[warehouse_id], [principal], [source_id], [shard_name], [last_acked], [most]]
+    """Begin or go on with a source; no new one where there are as many as allowed. Raises LogUnavailable."""
+    limits = config.current().ingest
+    given: list[list[object]] = [
+        [warehouse_id], [principal], [source_id], [shard_name], [last_acked], [limits.max_sources],
+        [limits.max_sources_per_caller],
+    ]  # fmt: skip
     rows = await run(_OPEN_SOURCE, given)
     return Opened(is_open=True, last=rows[0][0]) if rows else Opened(is_open=False, last=None)
 
@@ -225,8 +230,8 @@ _NOTHING: Final[Row] = (Verdict.UNKNOWN, None, None, 0)
 
 _OPEN_SOURCE: Final = Lookup("""
     with given as (
-        select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[])
-            as g(warehouse_id, principal, source_id, shard_name, last_acked, most)
+        select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])
+            as g(warehouse_id, principal, source_id, shard_name, last_acked, most, most_of_caller)
     ),
     head as (
         insert into ingest_log_head (warehouse_id) select warehouse_id from given on conflict do nothing
@@ -236,8 +241,10 @@ _OPEN_SOURCE: Final = Lookup("""
                                     last_activity_at)
     select g.warehouse_id, g.principal, g.source_id, g.shard_name, g.last_acked, g.last_acked, '{}', '{}', now(), now()
     from given g
-    where (select count(*) from (select 1 from ingest_source o where o.warehouse_id = g.warehouse_id
-                                 limit g.most) others) < g.most
+    where ((select count(*) from (select 1 from ingest_source o where o.warehouse_id = g.warehouse_id
+                                  limit g.most) others) < g.most
+           and (select count(*) from (select 1 from ingest_source o where o.warehouse_id = g.warehouse_id
+                                      and o.principal = g.principal limit g.most_of_caller) own) < g.most_of_caller)
        or exists (select 1 from ingest_source o where o.warehouse_id = g.warehouse_id
                   and o.principal = g.principal and o.source_id = g.source_id)
     on conflict (warehouse_id, principal, source_id) do update
@@ -267,6 +274,10 @@ _IF_UNCHANGED: Final = f"""
 """  # noqa: S608 texts of our own
 """Without a row of `asked`, the statements below change nothing and have no rows."""
 
+_FAR: Final = 1_000_000
+_LAST: Final = 2**63 - 1
+"""Numbers are compared as `numeric`: two of 64 bits can be further apart than 64 bits count."""
+
 _APPEND: Final = Lookup(f"""
     with {_IF_UNCHANGED},
     given as (
@@ -285,13 +296,13 @@ _APPEND: Final = Lookup(f"""
     compared as (
         select g.i, g.principal, g.source_id, g.number, g.events, g.size, g.checksum,
                o.source_id is not null as is_open, o.positions, o.checksums,
-               coalesce(o.last, min(g.number) over of_source - 1) as last,
+               coalesce(o.last, min(g.number) over of_source - 1::numeric) as last,
                row_number() over (partition by g.principal, g.source_id, g.number order by g.i) as nth
         from given g left join opened o using (principal, source_id)
         window of_source as (partition by g.principal, g.source_id)
     ),
     ranked as (
-        select c.*, c.number - c.last as ahead,
+        select c.*, least(greatest(c.number - c.last, -{_FAR}), {_FAR})::int as ahead,
                row_number() over (partition by principal, source_id, number > last and nth = 1 order by i) as rank
         from compared c
     ),
@@ -359,8 +370,8 @@ _APPEND: Final = Lookup(f"""
                 when coalesce(j.known_position, j.oldest_position, m.before) <= m.flushed then 'persisted'
                 else 'duplicate' end,
            coalesce(m.before + j.nth_new, j.known_position),
-           j.last + coalesce((select count(*) from fitting f
-                              where f.principal = j.principal and f.source_id = j.source_id), 0) + 1,
+           least(j.last + (select count(*) from fitting f
+                           where f.principal = j.principal and f.source_id = j.source_id) + 1, {_LAST})::bigint,
            m.buffered_bytes
     from judged j, moved m
 """)  # noqa: S608 a number of our own

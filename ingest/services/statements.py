@@ -17,8 +17,12 @@ class Interrupted(LogUnavailable):
     """The session had ended; another one may work."""
 
 
+class Unstorable(Exception):
+    """The database is well, and has refused a value; the message says which."""
+
+
 async def run(statement: Lookup, columns: Sequence[Sequence[object]]) -> list[Row]:
-    """All rows; a second session is tried. Raises LogUnavailable."""
+    """All rows; a second session is tried. Raises LogUnavailable, Unstorable."""
     try:
         return await run_once(statement, columns)
     except Interrupted:
@@ -32,6 +36,8 @@ async def run_once(statement: Lookup, columns: Sequence[Sequence[object]]) -> li
             return await usable.fetch(statement, columns)
     except SILENCE as error:
         raise LogUnavailable(str(error)) from error
+    except psycopg.DataError as error:
+        raise Unstorable(str(error).strip()) from error
     except (psycopg.OperationalError, OSError) as error:
         raise Interrupted(str(error).strip()) from error
     except psycopg.Error as error:

@@ -17,7 +17,7 @@ from ingest.services.appender import BATCHES, REQUESTS, Item
 from ingest.services.fallback.file import FallbackFailed
 from ingest.services.fallback.records import Chain, Kept
 from ingest.services.log import Batch, Outcome, Verdict
-from ingest.services.statements import LogUnavailable, run
+from ingest.services.statements import LogUnavailable, Unstorable, run
 from ingest.services.targets import Target
 from lakewarden import config
 from lakewarden.errors import BadRequest, Conflict, Forbidden, LakewardenError, NotFound
@@ -30,6 +30,7 @@ REFUSED: Final = "refused.ndjson"
 _STORED: Final = frozenset({Verdict.APPENDED, Verdict.DUPLICATE, Verdict.PERSISTED})
 _DENIED: Final = (BadRequest, Conflict, Forbidden, NotFound)
 _ATTEMPTS: Final = 4
+_FIRST: Final = -(2**63)
 _APPENDED: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -91,7 +92,10 @@ async def _appended(kept: Kept) -> str | None:
     """None, or why it cannot be appended. Raises LogUnavailable, NotNow."""
     chosen = tuple(each.target() for each in kept.targets)
     for _ in range(_ATTEMPTS):
-        outcome = await _append(kept, chosen)
+        try:
+            outcome = await _append(kept, chosen)
+        except Unstorable as error:
+            return f"it cannot be stored: {error}"
         match outcome.verdict:
             case verdict if verdict in _STORED:
                 return None
@@ -140,8 +144,7 @@ async def _opened(kept: Kept) -> None:
         principal=kept.sent.principal,
         source_id=kept.sent.source_id,
         shard_name="",
-        last_acked=kept.sent.sequence_number - 1,
-        most=config.current().ingest.max_sources,
+        last_acked=max(kept.sent.sequence_number - 1, _FIRST),
     )
 
 

@@ -191,8 +191,9 @@ def _send(
     if result is not None and not result.success:
         raise click.ClickException(f"The flush failed: {result.error or 'no reason given'}")
     if result is not None:
+        files = f" in {len(result.paths)} data files" if result.paths else ""  # whose names are not for everybody
         click.echo(
-            f"Flushed: {result.events_flushed:,} events in {len(result.paths)} data files, "
+            f"Flushed: {result.events_flushed:,} events{files}, "
             f"{result.bytes_written:,} bytes, {result.duration_ms / 1000:.1f} s"
         )
 

@@ -47,7 +47,9 @@ class IngestConfig(Section):
         ge=1024 * 1024,
         description="Memory of a process, in bytes, for batches that are being stored; further ones are refused.",
     )
-    connections_per_s: int = Field(10, ge=1, description="New sockets of a warehouse per second, at each process.")
+    connections_per_s: int = Field(
+        10, ge=1, description="New sockets of a caller in a warehouse per second, at each process."
+    )
     messages_per_s: int = Field(
         100, ge=1, description="Messages of one connection, and requests of one caller, per second."
     )
@@ -78,6 +80,7 @@ class IngestConfig(Section):
         86_400, ge=60, le=30 * 86_400, description="Seconds for which a repeated request is recognised."
     )
     max_sources: int = Field(10_000, ge=1, description="Most sources of a warehouse that are remembered.")
+    max_sources_per_caller: int = Field(1000, ge=1, description="Most of them that belong to one caller.")
     source_retention_days: int = Field(
         30, ge=1, le=36_500, description="Days after which a source that has sent nothing is forgotten."
     )

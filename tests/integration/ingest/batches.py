@@ -41,7 +41,7 @@ async def open_source(
     warehouse_id: UUID, *, source_id: str, principal: str = "oidc~a", shard_name: str = "", last_acked: int | None = 0
 ) -> int | None:
     found = await log.open_source(
-        warehouse_id, principal=principal, source_id=source_id, shard_name=shard_name, last_acked=last_acked, most=100
+        warehouse_id, principal=principal, source_id=source_id, shard_name=shard_name, last_acked=last_acked
     )
     assert found.is_open
     return found.last

@@ -16,6 +16,7 @@ from lakewarden.hot.connections import connection
 from lakewarden.hot.sessions import Session
 from tenants.models import Warehouse
 from tests.integration.ingest.batches import ROOMY, TABLES, append, batch, logged, open_source, run, unchanged
+from tests.integration.ingest.changed import limits
 
 
 async def opened(warehouse_id: UUID, *sources: str, last_acked: int | None = 0) -> None:
@@ -243,18 +244,22 @@ def test_nothing_is_appended_on_decisions_that_are_not_true_any_more(warehouse: 
     assert [row[2] for row in logged(warehouse.id)] == [1]
 
 
-def test_a_source_too_many_is_not_opened(warehouse: Warehouse) -> None:
+def test_a_source_too_many_is_not_opened(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of a caller nor of the warehouse: nobody can take all that there may be."""
+    limits(monkeypatch, max_sources=3, max_sources_per_caller=2)
+
     async def open_some() -> list[bool]:
+        wanted = [("x", "a"), ("x", "b"), ("x", "c"), ("x", "a"), ("y", "a"), ("y", "b"), ("y", "a")]
         return [
             (
                 await log.open_source(
-                    warehouse.id, principal="oidc~a", source_id=source, shard_name="", last_acked=None, most=2
+                    warehouse.id, principal=principal, source_id=source, shard_name="", last_acked=None
                 )
             ).is_open
-            for source in ("a", "b", "c", "a")
+            for principal, source in wanted
         ]
 
-    assert run(open_some()) == [True, True, False, True]
+    assert run(open_some()) == [True, True, False, True, True, False, True]
 
 
 def test_a_repeated_request_is_recognised_by_its_key(warehouse: Warehouse) -> None:

@@ -3,11 +3,9 @@
 import gzip
 import json
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from ingest.api import requests
 from ingest.models import IngestBatch, IngestFlushRequest, IngestLogHead, IngestPipeline
@@ -18,6 +16,7 @@ from tests.installation import Grant
 from tests.integration.ingest.batches import logged, run
 from tests.integration.ingest.changed import create_table, limits, revoke
 from tests.integration.ingest.messages import batch, connect, event
+from tests.integration.ingest.pipelines import answering, pipeline
 from tests.servers.asgi_client import Answer, AsgiClient
 from tests.servers.asgi_socket import opened
 
@@ -188,6 +187,7 @@ def test_too_many_requests_are_refused_with_the_time_to_wait(
     assert refused.error() == (429, "TooManyRequestsException")
     assert refused.headers["x-ratelimit-remaining"] == "0"
     assert 1 <= int(refused.headers["retry-after"]) <= 10
+    assert engine.get("/lakehouse/w/LAKE/status").status == 429  # another spelling is no other bucket
     assert admin.get("/lakehouse/status").status == 200
 
 
@@ -244,12 +244,6 @@ def test_analytics_count_what_was_received(engine: AsgiClient) -> None:
     assert (found["batchesReceived"], found["eventsReceived"], found["eventsBuffered"]) == (1, 2, 2)
 
 
-def pipeline(lake: Warehouse, *, state: str = "idle") -> None:
-    IngestPipeline.objects.create(
-        warehouse_id=lake.id, instance="p", heartbeat_at=datetime.now(UTC), state=state, freshness={}
-    )
-
-
 def test_analytics_show_what_the_pipeline_has_written(lake: Warehouse, engine: AsgiClient) -> None:
     send(engine)
     assert engine.get("/lakehouse/analytics/status").json()["r2Writes"] == 0
@@ -260,24 +254,10 @@ def test_analytics_show_what_the_pipeline_has_written(lake: Warehouse, engine: A
 
 
 def test_a_flush_waits_for_what_the_pipeline_did(lake: Warehouse, engine: AsgiClient) -> None:
-    """The pipeline is played by a trigger: it answers each request at once."""
     send(engine)
     pipeline(lake)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            create function play() returns trigger language plpgsql as $$ begin
-                new.state = 'done';
-                new.result = '{"batchesFlushed": 1, "eventsFlushed": 1, "bytesWritten": 5, "paths": ["a"]}';
-                return new;
-            end $$;
-            create trigger play before insert on ingest_flush_request for each row execute function play()
-            """
-        )
-        try:
-            found = engine.post("/lakehouse/flush").json()
-        finally:
-            cursor.execute("drop trigger play on ingest_flush_request; drop function play")
+    with answering(batchesFlushed=1, eventsFlushed=1, bytesWritten=5, paths=["a"]):
+        found = engine.post("/lakehouse/flush").json()
     assert found["success"]
     assert (found["batchesFlushed"], found["eventsFlushed"], found["bytesWritten"]) == (1, 1, 5)
     assert (found["paths"], found["usedFallback"]) == (["a"], False)
