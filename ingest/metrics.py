@@ -2,7 +2,13 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
+from uuid import UUID
+
+from cachetools import LRUCache
+
+_REMEMBERED: Final = 10_000
 
 
 class Histogram:
@@ -33,10 +39,25 @@ def histogram(name: str, described: str, bounds: Sequence[float], counts: Sequen
     return [*lines, f"{name}_sum {total!r}", f"{name}_count {passed:.15g}"]
 
 
-BATCH_EVENTS: Final = Histogram(
+class Histograms:
+    """One of each warehouse: a caller sees nothing of others'. Those that were not used for longest begin anew."""
+
+    def __init__(self, name: str, described: str, bounds: Sequence[float]) -> None:
+        self.name = name
+        self._made = partial(Histogram, name, described, bounds)
+        self._known: LRUCache[UUID, Histogram] = LRUCache(_REMEMBERED)
+
+    def of(self, warehouse_id: UUID) -> Histogram:
+        found = self._known.get(warehouse_id)
+        if found is None:
+            found = self._known[warehouse_id] = self._made()
+        return found
+
+
+BATCH_EVENTS: Final = Histograms(
     "lakewarden_ingest_batch_events", "Events of an accepted batch", [1, 10, 50, 100, 250, 500, 1000]
 )
-APPEND_SECONDS: Final = Histogram(
+APPEND_SECONDS: Final = Histograms(
     "lakewarden_ingest_append_seconds",
     "Time in which a group of batches was appended to the durable log",
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0],

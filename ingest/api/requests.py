@@ -141,7 +141,7 @@ async def _cdc(asked: Asked, request: HotRequest, sender: Sender, context: Reque
         raise Unprocessable("The Idempotency-Key was used before for other events: use another one")
     is_new = outcome.verdict in {Verdict.APPENDED, Verdict.KEPT}
     if is_new:
-        BATCH_EVENTS.observe(found.count)
+        BATCH_EVENTS.of(warehouse_id).observe(found.count)
     return _json(
         {
             "success": True,
@@ -238,22 +238,22 @@ async def _metrics(asked: Asked, request: HotRequest, sender: Sender, context: R
         sample("dolake_connected_sources", "gauge", "Number of connected source DOs", connected),
         sample("dolake_dedup_checks", "counter", "Total deduplication checks", head.checks if head else 0),
         sample("dolake_dedup_duplicates", "counter", "Total duplicates found", head.duplicates if head else 0),
-        *_of_the_fallback_file(),
-        BATCH_EVENTS.lines(),
-        APPEND_SECONDS.lines(),
+        *_of_the_fallback_file(warehouse_id),
+        BATCH_EVENTS.of(warehouse_id).lines(),
+        APPEND_SECONDS.of(warehouse_id).lines(),
         *pipeline_series.series(await flushes.pipeline(warehouse_id)),
     ]
     return _answer(200, _PROMETHEUS, metrics.page(series))
 
 
-def _of_the_fallback_file() -> list[list[str]]:
+def _of_the_fallback_file(warehouse_id: UUID) -> list[list[str]]:
     if storing.FALLBACK is None:
         return []
     sample, prefix = metrics.sample, "lakewarden_ingest_fallback"
-    size, refused = storing.FALLBACK.waiting_bytes, storing.FALLBACK.refused
+    size, refused = storing.FALLBACK.waiting_bytes_of(warehouse_id), storing.FALLBACK.refused[warehouse_id]
     return [
-        sample(f"{prefix}_bytes", "gauge", "Bytes in this process's fallback files that wait for the log", size),
-        sample(f"{prefix}_refused", "counter", "Batches of fallback files that the log did not take", refused),
+        sample(f"{prefix}_bytes", "gauge", "Bytes in this process's fallback file that wait for the log", size),
+        sample(f"{prefix}_refused", "counter", "Batches of the fallback file that the log did not take", refused),
     ]
 
 

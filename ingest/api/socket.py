@@ -385,7 +385,7 @@ class Socket:
                 f"sequenceNumber {number} was received before with other events, {outcome.expected} is expected",
             )
         if verdict in {Verdict.APPENDED, Verdict.KEPT}:
-            BATCH_EVENTS.observe(count)
+            BATCH_EVENTS.of(self._warehouse_id).observe(count)
         room = self._settings.fallback_bytes if verdict is Verdict.KEPT else self._settings.buffer_bytes
         utilization = outcome.buffered_bytes / room
         is_high = utilization * 100 >= self._settings.high_water_percent

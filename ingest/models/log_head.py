@@ -30,6 +30,9 @@ class IngestLogHead(models.Model):
     checks = models.BigIntegerField(default=0, db_default=0, help_text="Batches that were compared with earlier ones.")
     duplicates = models.BigIntegerField(default=0, db_default=0)
     fallback_batches = models.BigIntegerField(default=0, db_default=0)
+    fallback_position = models.BigIntegerField(
+        default=0, db_default=0, help_text="The last one that came through a fallback file."
+    )
     newest_at = models.DateTimeField(null=True)
     flushed_at = models.DateTimeField(null=True)
     partitioned_until = models.BigIntegerField(

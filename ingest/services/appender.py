@@ -71,7 +71,7 @@ class Appender(Generic[Sent]):
             chosen.sort(key=lambda number: order(items[number]))
         began = time.perf_counter()
         found = await self._each(warehouse_id, [items[number] for number in chosen])
-        APPEND_SECONDS.observe(time.perf_counter() - began)
+        APPEND_SECONDS.of(warehouse_id).observe(time.perf_counter() - began)
         outcomes.update(zip(chosen, found, strict=True))
         return [outcomes[number] for number in range(len(items))]
 

@@ -76,7 +76,7 @@ async def _flushed(warehouse_id: UUID, requested_by: str) -> dict[str, Any]:
     rows = await run(_ASK, [[new_id()], [warehouse_id], [requested_by]])
     if not rows:
         return _answer(began, success=True)  # nothing was ever sent
-    identifier, is_flushed, _ = rows[0]
+    identifier, is_flushed, used_fallback, _ = rows[0]
     if is_flushed:
         return _answer(began, success=True)
     found = await pipeline(warehouse_id)
@@ -92,7 +92,7 @@ async def _flushed(warehouse_id: UUID, requested_by: str) -> dict[str, Any]:
             return _answer(began, success=False, error="The request was withdrawn, because the pipeline is not running")
         state, result = answered[0]
         if state != "pending":
-            return _answer(began, success=state == "done", **json.loads(result))
+            return _answer(began, success=state == "done", **json.loads(result) | {"usedFallback": used_fallback})
     return _answer(began, success=False, error=f"The pipeline has not answered for {timeout_s:g} s; it goes on")
 
 
@@ -115,7 +115,7 @@ _PIPELINE: Final = Lookup("""
 """)
 _ASK: Final = Lookup("""
     with asked as (
-        select g.id, g.requested_by, h.warehouse_id, h.last_position, h.flushed_position
+        select g.id, g.requested_by, h.warehouse_id, h.last_position, h.flushed_position, h.fallback_position
         from unnest(%s::uuid[], %s::uuid[], %s::text[]) as g(id, warehouse_id, requested_by)
         join ingest_log_head h using (warehouse_id)
     ),
@@ -130,7 +130,8 @@ _ASK: Final = Lookup("""
         returning id, warehouse_id
     ),
     told as (select pg_notify('ingest_flush', warehouse_id::text) from added)
-    select coalesce((select id from same), a.id), a.last_position <= a.flushed_position, (select count(*) from told)
+    select coalesce((select id from same), a.id), a.last_position <= a.flushed_position,
+           a.fallback_position > a.flushed_position, (select count(*) from told)
     from asked a
 """)
 _WITHDRAW: Final = Lookup("delete from ingest_flush_request where id = (%s::uuid[])[1] and state = 'pending'")

@@ -5,6 +5,7 @@ Each warehouse has a file of its own, so one that cannot be replayed, because it
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 _RETRY_S: Final = 1.0
 _GROUP: Final = 4 * 1024 * 1024
 _LEAST_GROUP: Final = 64 * 1024
+_SHARE_PERCENT: Final = 75  # of what others leave free
 _AT_LEAST: Final = 1024  # bytes that each counts for: what is known of it takes memory, too
 
 
@@ -53,12 +55,17 @@ class Fallback:
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self._groups: dict[UUID, replay.Group] = {}
         self._is_log_gone = False
-        self._reserved = 0
-        self.refused = 0
+        self._reserved = Counter[UUID]()
+        self._projects: dict[UUID, str] = {}
+        self.refused = Counter[UUID]()
 
     @property
     def waiting_bytes(self) -> int:
-        return sum(each.waiting for files in (*self._inherited.values(), self._own.values()) for each in files)
+        return sum(map(self.waiting_bytes_of, self._own.keys() | self._inherited.keys()))
+
+    def waiting_bytes_of(self, warehouse_id: UUID) -> int:
+        own = self._own.get(warehouse_id)
+        return sum(each.waiting for each in [*self._inherited.get(warehouse_id, ()), *([] if own is None else [own])])
 
     def waiting(self, warehouse_id: UUID) -> int:
         """Batches and requests of a warehouse that are not in the log yet."""
@@ -74,6 +81,7 @@ class Fallback:
             return
         for file, kept in found:
             self._inherited.setdefault(kept[0].warehouse_id, []).append(file)
+            self._projects[kept[0].warehouse_id] = kept[0].targets[0].project_id
             for each in kept:
                 self._chains.add_recovered(each)
         if self._chains:
@@ -124,20 +132,31 @@ class Fallback:
         if verdict is Verdict.APPENDED:
             content = framed(records.encode(warehouse_id, caller, item))
             size = max(len(content), _AT_LEAST)
-            if self.waiting_bytes + self._reserved + size > self._most:
-                raise FallbackFull(f"it is full: {self.waiting_bytes} bytes wait for the log, at most {self._most} may")
+            self._projects[warehouse_id] = item.targets[0].project_id
+            self._ensure_room(self._projects[warehouse_id], size)
             frame = _Frame(chain, number_of(sent), content)
-            self._reserved += size
+            self._reserved[warehouse_id] += size
             try:
                 durable = asyncio.ensure_future(self._writer.do(frame, caller=sent.principal))
                 durable.add_done_callback(lambda done: done.cancelled() or done.exception())
                 self._chains.add(chain, sent, durable)
                 await asyncio.shield(durable)
             finally:
-                self._reserved -= size
+                self._reserved[warehouse_id] -= size
             verdict = Verdict.KEPT
             self._replay(warehouse_id)
-        return Outcome(verdict, None, following, self.waiting_bytes)
+        return Outcome(verdict, None, following, self._held(self._projects.get(warehouse_id, "")))
+
+    def _ensure_room(self, project: str, size: int) -> None:
+        """One project leaves room for others, whatever it is sent. Raises FallbackFull."""
+        free, held = self._most - self._held(), self._held(project)
+        if size > free or (held + size) * (100 - _SHARE_PERCENT) > free * _SHARE_PERCENT:
+            raise FallbackFull(f"it is full: {held} bytes of the project wait in it for the log")
+
+    def _held(self, project: str | None = None) -> int:
+        """Bytes that wait or are being written, of all projects or one."""
+        chosen = [each for each, its in self._projects.items() if project in {None, its}]
+        return sum(self.waiting_bytes_of(each) + self._reserved[each] for each in chosen)
 
     async def _write(self, frames: Sequence[_Frame]) -> list[Exception | None]:
         """Each after the one before it of its source: one that follows a failed one fails, too."""
@@ -232,7 +251,7 @@ class Fallback:
         async with self._busy:
             await asyncio.to_thread(file.mark_replayed, group.end)
             del self._groups[warehouse_id]
-            self.refused += len(group.refused)
+            self.refused[warehouse_id] += len(group.refused)
             for each in group.kept:
                 self._chains.remove(each.chain, number_of(each.sent))
             if not file.waiting:
@@ -243,10 +262,12 @@ class Fallback:
     def _forget(self, warehouse_id: UUID, file: FallbackFile) -> None:
         if self._own.get(warehouse_id) is file:
             del self._own[warehouse_id]
-            return
-        self._inherited[warehouse_id].remove(file)
-        if not self._inherited[warehouse_id]:
-            del self._inherited[warehouse_id]
+        else:
+            self._inherited[warehouse_id].remove(file)
+            if not self._inherited[warehouse_id]:
+                del self._inherited[warehouse_id]
+        if warehouse_id not in self._own.keys() | self._inherited.keys() and not self._reserved[warehouse_id]:
+            self._projects.pop(warehouse_id, None)
 
 
 async def _settled(settled: asyncio.Event) -> None:

@@ -1,20 +1,15 @@
 """Appends what was kept to the log: in order, once, and only what its senders may still do."""
 
 import asyncio
-import json
 import logging
-import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from ingest.services import log, targets
 from ingest.services.appender import BATCHES, REQUESTS, Item
-from ingest.services.fallback.file import FallbackFailed
+from ingest.services.fallback import refusals
 from ingest.services.fallback.records import Chain, Kept
 from ingest.services.log import Batch, Outcome, Verdict
 from ingest.services.statements import LogUnavailable, Unstorable, run
@@ -26,12 +21,10 @@ from lakewarden.http.request_threads import ask
 
 logger = logging.getLogger(__name__)
 
-REFUSED: Final = "refused.ndjson"
 _STORED: Final = frozenset({Verdict.APPENDED, Verdict.DUPLICATE, Verdict.PERSISTED})
 _DENIED: Final = (BadRequest, Conflict, Forbidden, NotFound)
 _ATTEMPTS: Final = 4
 _FIRST: Final = -(2**63)
-_APPENDED: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NotNow(Exception):
@@ -40,12 +33,15 @@ class NotNow(Exception):
 
 @dataclass(slots=True)
 class Group:
-    """Records of a file, which end at the offset `end`. `settled` are the indexes of those that are dealt with."""
+    """Records of a file, which end at the offset `end`. `settled` are the indexes of those that are dealt with,
+    `last_position` is the highest in the log.
+    """
 
     kept: list[Kept]
     end: int
     settled: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
+    last_position: int = 0
 
 
 async def ask_whether_the_log_is_back(group: Group) -> None:
@@ -71,9 +67,9 @@ async def replay(group: Group, folder: Path) -> None:
 
 async def count(group: Group) -> None:
     """Note for `/analytics/status` how many came through a fallback file; not exact if the process ends meanwhile."""
-    counted = Counter(each.warehouse_id for index, each in enumerate(group.kept) if index not in group.refused)
     try:
-        await run(_COUNT, [list(counted), list(counted.values())])
+        appended = len(group.kept) - len(group.refused)
+        await run(_COUNT, [[group.kept[0].warehouse_id], [appended], [group.last_position]])
     except LogUnavailable as error:
         logger.warning("Batches of the fallback file were not counted: %s", error)
 
@@ -81,14 +77,14 @@ async def count(group: Group) -> None:
 async def _in_order(group: Group, indexes: Sequence[int], folder: Path) -> None:
     for index in indexes:
         kept = group.kept[index]
-        reason = await _appended(kept)
+        reason = await _appended(kept, group)
         if reason is not None:
-            await asyncio.to_thread(_set_aside, kept, reason, folder)
+            await asyncio.to_thread(refusals.set_aside, kept, reason, folder)
             group.refused.add(index)
         group.settled.add(index)
 
 
-async def _appended(kept: Kept) -> str | None:
+async def _appended(kept: Kept, group: Group) -> str | None:
     """None, or why it cannot be appended. Raises LogUnavailable, NotNow."""
     chosen = tuple(each.target() for each in kept.targets)
     for _ in range(_ATTEMPTS):
@@ -98,6 +94,7 @@ async def _appended(kept: Kept) -> str | None:
             return f"it cannot be stored: {error}"
         match outcome.verdict:
             case verdict if verdict in _STORED:
+                group.last_position = max(group.last_position, outcome.position or 0)
                 return None
             case Verdict.GAP:
                 return f"number {outcome.expected} of the source is missing in the log"
@@ -148,33 +145,10 @@ async def _opened(kept: Kept) -> None:
     )
 
 
-def _set_aside(kept: Kept, reason: str, folder: Path) -> None:
-    """It was acknowledged, so it is not thrown away: a line of JSON for operators. Raises FallbackFailed."""
-    sent = kept.sent
-    line: dict[str, Any] = {
-        "reason": reason,
-        "warehouse": str(kept.warehouse_id),
-        "caller": sent.principal,
-        "source": sent.source_id,
-        "sequenceNumber": sent.sequence_number if isinstance(sent, Batch) else None,
-        "events": msgspec.Raw(sent.content),
-    }
-    logger.error(
-        "A batch that was acknowledged as `fallback` cannot be appended, and is in %s: %s",
-        REFUSED,
-        json.dumps({name: value for name, value in line.items() if name != "events"}),
-    )
-    try:
-        with os.fdopen(os.open(folder / REFUSED, _APPENDED, 0o600), "ab") as file:  # rows are nobody else's to read
-            # content may have line breaks between its members
-            file.write(msgspec.json.encode(line).replace(b"\n", b" ") + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise FallbackFailed(f"{REFUSED} cannot be written: {error.strerror}") from error
-
-
 _COUNT: Final = Lookup("""
-    update ingest_log_head h set fallback_batches = h.fallback_batches + g.batches
-    from unnest(%s::uuid[], %s::bigint[]) as g(warehouse_id, batches) where h.warehouse_id = g.warehouse_id
+    update ingest_log_head h
+    set fallback_batches = h.fallback_batches + g.batches,
+        fallback_position = greatest(h.fallback_position, g.last_position)
+    from unnest(%s::uuid[], %s::bigint[], %s::bigint[]) as g(warehouse_id, batches, last_position)
+    where h.warehouse_id = g.warehouse_id
 """)

@@ -34,7 +34,14 @@ class IngestConfig(Section):
     fallback_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024 * 1024,
-        description="Most bytes in the fallback files of a process; further batches are refused (`buffer_full`).",
+        description="Most bytes in the fallback files of a process; further batches are refused (`buffer_full`), those "
+        "of a project earlier, so that there is room for others.",
+    )
+    fallback_refused_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=8 * 1024 * 1024,
+        description="Most bytes of the file in which batches of a warehouse are set aside that the log does not take; "
+        "when it is full, they stay in the fallback file.",
     )
     replay_patience_s: float = Field(
         10,

@@ -4,14 +4,17 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from ingest.models import IngestLogHead
 from ingest.services import appender, log, storing
+from ingest.services.appender import Item
+from ingest.services.fallback.file import FallbackFull
 from ingest.services.fallback.keeper import Fallback
 from ingest.services.statements import LogUnavailable
+from ingest.services.targets import Place, Target
 from lakewarden.authz.actions import ProjectAction
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
@@ -22,9 +25,11 @@ from tenants.models import Warehouse
 from tenants.services import projects, warehouses
 from tests.installation import ADMIN, Grant
 from tests.integration.catalog.observed import eventually
+from tests.integration.ingest.batches import batch as made
 from tests.integration.ingest.batches import logged, run
 from tests.integration.ingest.changed import create_table, limits, log_gone, revoke
 from tests.integration.ingest.messages import batch, connect, event
+from tests.integration.ingest.pipelines import answering, pipeline
 from tests.servers.asgi_client import AsgiClient
 from tests.servers.asgi_socket import opened
 
@@ -215,12 +220,76 @@ def test_what_its_sender_may_not_do_any_more_is_set_aside_and_not_lost(
             revoke(lake, "writer", "modify")
         drained(fallback)
     assert [row[2] for row in logged(lake.id)] == [1]
-    (line,) = (tmp_path / "fallback" / "refused.ndjson").read_text().splitlines()
+    (line,) = (tmp_path / "fallback" / f"{lake.id}.refused.ndjson").read_text().splitlines()
     found = json.loads(line)
     assert (found["caller"], found["source"], found["sequenceNumber"]) == ("oidc~writer", "abc123", 2)
     assert found["events"] == [event(2)]
     assert found["reason"] == "Namespace does not exist: default"  # as they are answered now
-    assert fallback.refused == 1
+    assert fallback.refused[lake.id] == 1
+
+
+def test_what_is_set_aside_is_bounded_and_the_rest_waits(
+    lake: Warehouse, fallback: Fallback, engine: AsgiClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_table(engine, lake, "users")
+    grant("writer", "modify")
+    limits(monkeypatch, fallback_refused_bytes=600)  # one of these, and not two
+    with opened("writer") as socket:
+        socket.ask(batch(1))
+        with log_gone():
+            assert [socket.ask(batch(number))["status"] for number in (2, 3)] == ["fallback"] * 2
+            revoke(lake, "writer", "modify")
+    file = fallback._folder / f"{lake.id}.refused.ndjson"
+    eventually(lambda: file.exists() and file.read_bytes().endswith(b"\n"))
+    with opened() as socket:
+        assert socket.ask(batch(1))["status"] == "ok"  # others are not delayed
+    assert fallback.waiting(lake.id) >= 1
+    lines = file.rename(file.with_name("moved")).read_text().splitlines()
+    drained(fallback)
+    lines += file.read_text().splitlines()
+    assert [json.loads(each)["sequenceNumber"] for each in lines] == [2, 3]
+    assert fallback.refused[lake.id] == 2
+
+
+def test_one_project_cannot_take_all_of_the_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fallback = started(tmp_path, monkeypatch, most=64 * 1024)
+    content = json.dumps([event(1, after={"x": "y" * 2000})]).encode()
+
+    async def filled(project: str, *warehouses: UUID) -> int:
+        """Batches that it could keep in them."""
+        target = Target({"table": "users"}, Place(uuid4(), "default", "users", None), 1, project)
+        for number in range(100):
+            sent = made(number, content=content, source=f"s{number}")
+            try:
+                chosen = warehouses[number % len(warehouses)]
+                await fallback.keep(chosen, (PrincipalId("oidc~a"), (), None), Item(sent, (target,)), expected=number)
+            except FallbackFull:
+                return number
+        raise AssertionError("there was always room")
+
+    with log_gone():
+        first, second, third = (run(filled(each, uuid4(), uuid4())) for each in ("first", "second", "third"))
+    assert 16 <= first <= 24  # three quarters of about 29, then of the rest
+    assert 3 <= second <= 7
+    assert third >= 1
+
+
+def test_a_flush_says_whether_some_of_it_came_through_the_file(
+    lake: Warehouse, fallback: Fallback, engine: AsgiClient
+) -> None:
+    pipeline(lake)
+    with opened() as socket, answering(batchesFlushed=1):
+        socket.ask(batch(1))
+        before = engine.post("/lakehouse/flush").json()
+        with log_gone():
+            assert socket.ask(batch(2))["status"] == "fallback"
+        drained(fallback)
+        eventually(lambda: IngestLogHead.objects.get().fallback_position == 2)
+        through_the_file = engine.post("/lakehouse/flush").json()
+        run(log.mark_flushed(lake.id, upto=2))
+        assert socket.ask(batch(3))["status"] == "ok"
+        after = engine.post("/lakehouse/flush").json()
+    assert [each["usedFallback"] for each in (before, through_the_file, after)] == [False, True, False]
 
 
 def test_a_right_that_changed_for_others_stops_nothing(lake: Warehouse, fallback: Fallback, grant: Grant) -> None:

@@ -230,6 +230,7 @@ def test_metrics_have_the_six_series_of_the_paper_and_histograms(engine: AsgiCli
     assert values["dolake_buffer_events"] == "2"
     assert values["dolake_connected_sources"] == "0"
     assert (values["dolake_dedup_checks"], values["dolake_dedup_duplicates"]) == ("2", "1")
+    assert values["lakewarden_ingest_batch_events_count"] == "1"  # of this warehouse, not of the whole process
     assert int(values["dolake_buffer_bytes"]) > 0
     assert "dolake_buffer_utilization" in values
     assert "# TYPE lakewarden_ingest_append_seconds histogram" in lines

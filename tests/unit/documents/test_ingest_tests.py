@@ -54,8 +54,8 @@ EVERYTHING: dict[str, set[str]] = {
     "series of `/lakehouse/metrics`": {
         *written(r'sample\(\s*"(\w+)"'),
         *written(r'\(\s*"(lakewarden_ingest_\w+)"'),
-        metrics.BATCH_EVENTS._name,
-        metrics.APPEND_SECONDS._name,
+        metrics.BATCH_EVENTS.name,
+        metrics.APPEND_SECONDS.name,
         *(f"lakewarden_ingest_fallback{each}" for each in written(r'f"\{prefix\}(\w+)"')),
     },
 }
