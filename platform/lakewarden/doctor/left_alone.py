@@ -20,7 +20,7 @@ def examine(_: Config) -> Iterator[Finding]:
     """By this process: for a page of the server itself."""
     for each in left_alone():
         yield warn(
-            f"warehouse storage {each.place}",
+            f"warehouse {each.kind} {each.place}",
             f"has not been asked by this process for {each.seconds:.0f} s, and {each.refused} calls were refused. "
             f"The last fault: {each.fault}",
             fix="repair the store or the warehouse's credential: it is tried again by itself",

@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
 
-from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.interface import StorageError, StorageSilent, StorageUnavailable
+from lakewarden.storage.made_once import MadeOnce
 from lakewarden.timed_connections import timed_pools
 
 _MOST_BYTES = 64 * 1024
@@ -26,25 +26,29 @@ class BearerToken:
 
 
 class BearerTokens:
-    """The current token of one identity. Thread-safe: those who need a new one at the same time share one request."""
+    """The current token of one identity. Thread-safe: those who need a new one at the same time share one request.
+
+    One that has not ended is used on if there is no new one now.
+    """
 
     def __init__(self, fetch: Callable[[], BearerToken], *, margin: timedelta) -> None:
         """A token is replaced `margin` before its end, or at its half if it is shorter than twice that."""
         self._fetch = fetch
         self._margin = margin
-        self._lock = Lock()
-        self._token: BearerToken | None = None
-        self._replaced_at = datetime.min.replace(tzinfo=UTC)
+        self._kept: MadeOnce[tuple[BearerToken, datetime]] = MadeOnce(1)
 
     def current(self) -> BearerToken:
         """Raises StorageError when the cloud does not issue one."""
-        with self._lock:
-            now = datetime.now(UTC)
-            if self._token is None or now >= self._replaced_at:
-                self._token = self._fetch()
-                left = self._token.expires_at - now
-                self._replaced_at = self._token.expires_at - min(self._margin, left / 2)
-            return self._token
+        now = datetime.now(UTC)
+        token, _ = self._kept.get(
+            "", self._new, is_good=lambda kept: now < kept[1], is_of_use=lambda kept: now < kept[0].expires_at
+        )
+        return token
+
+    def _new(self) -> tuple[BearerToken, datetime]:
+        """With the time from which on it is to be replaced."""
+        now, token = datetime.now(UTC), self._fetch()
+        return token, token.expires_at - min(self._margin, (token.expires_at - now) / 2)
 
 
 class TokenService:
@@ -93,7 +97,7 @@ class TokenService:
             with answer:
                 content = answer.read(_MOST_BYTES)
         except urllib3.exceptions.HTTPError as error:
-            raise StorageUnavailable(f"{self._name} cannot be reached: {failure(error)}") from None
+            raise StorageSilent(f"{self._name} cannot be reached: {failure(error)}") from None
         said = _object(content)
         if answer.status != 200:  # noqa: PLR2004 the only success of RFC 6749
             raise refused(

@@ -15,24 +15,25 @@ PATIENCE_S = 2.0
 
 
 class Places:
-    """Places for calls to one storage, whoever makes them in this process."""
+    """Places for calls to one storage, or to the service with this name, whoever makes them in this process."""
 
-    def __init__(self, most: int, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, most: int, *, patience_s: float = PATIENCE_S, name: str = "The warehouse's storage") -> None:
         self._most = most
+        self._name = name
         self._patience_s = patience_s
         self._inside = 0
         self._moved_at = 0.0
         self._changed = Condition()
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def one(self, *, waits: bool = True) -> Iterator[None]:
         """Around a call. Raises StorageBusy when no place gets free: at once while no call ends any more."""
         with self._changed:
             if self._inside == 0:
                 self._moved_at = time.monotonic()
-            left = self._moved_at + self._patience_s - time.monotonic()
+            left = self._moved_at + self._patience_s - time.monotonic() if waits else 0.0
             if not self._changed.wait_for(lambda: self._inside < self._most, max(0.0, left)):
-                raise StorageBusy(f"The warehouse's storage does not answer: {self._inside} calls wait for it")
+                raise StorageBusy(f"{self._name} does not answer: {self._inside} calls wait for it")
             self._inside += 1
         try:
             yield
@@ -96,8 +97,8 @@ class BoundedStorage:
             self._inner.ensure_there()
 
     def client_access(self, request: AccessRequest) -> ClientAccess:
-        with self._places.one():
-            return self._inner.client_access(request)
+        # what is kept needs no call, and a call goes to a token service, which has places of its own
+        return self._inner.client_access(request)
 
     def nearest_folder(self, location: str) -> str:
         with self._places.one():

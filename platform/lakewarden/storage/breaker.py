@@ -20,6 +20,7 @@ class LeftAlone(NamedTuple):
     seconds: float
     refused: int
     fault: str
+    kind: str
 
 
 _open: "dict[str, Breaker]" = {}
@@ -27,18 +28,27 @@ _open: "dict[str, Breaker]" = {}
 
 
 def left_alone() -> list[LeftAlone]:
-    """The stores that this process leaves alone, in the order of their places."""
+    """The stores and token services that this process leaves alone, in the order of their places."""
     return [each.state() for _, each in sorted(_open.copy().items())]
 
 
 class Breaker:
     """Refuses calls for `pause_s` after `most` failures in a row; then one call at a time may try.
 
-    Only StorageUnavailable is a failure: a store that answers, even with a refusal, is well.
+    Only errors that it `counts` are failures: a store that answers, even with a refusal, is well.
     """
 
-    def __init__(self, place: str, *, most: int, pause_s: float) -> None:
+    def __init__(
+        self,
+        place: str,
+        *,
+        most: int,
+        pause_s: float,
+        kind: str = "storage",
+        counts: type[StorageUnavailable] = StorageUnavailable,
+    ) -> None:
         self._place, self._most, self._pause_s = place, most, pause_s
+        self._kind, self._counts = kind, counts
         self._failures = self._refused = 0
         self._again_at = self._ill_since = 0.0
         self._fault = ""
@@ -50,8 +60,13 @@ class Breaker:
         """Whether calls are refused, except for one that tries."""
         return self._failures >= self._most
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last call failed."""
+        return self._failures > 0
+
     def state(self) -> LeftAlone:
-        return LeftAlone(self._place, time.monotonic() - self._ill_since, self._refused, self._fault)
+        return LeftAlone(self._place, time.monotonic() - self._ill_since, self._refused, self._fault, self._kind)
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -61,11 +76,11 @@ class Breaker:
             yield
         except StorageBusy:
             raise  # it never reached the store
-        except StorageUnavailable as error:
-            self._failed(error)
-            raise
-        except StorageError:
-            self._answered()
+        except StorageError as error:
+            if isinstance(error, self._counts):
+                self._failed(error)
+            else:
+                self._answered()
             raise
         else:
             self._answered()
@@ -82,13 +97,13 @@ class Breaker:
             if self._is_tried or left > 0:
                 self._refused += 1
                 raise StorageUnavailable(
-                    f"The storage at {self._place} failed {self._failures} times in a row, and is left alone: "
+                    f"The {self._kind} at {self._place} failed {self._failures} times in a row, and is left alone: "
                     f"it is tried again within {max(left, self._pause_s):.0f} s"
                 )
             self._is_tried = True
             return True
 
-    def _failed(self, error: StorageUnavailable) -> None:
+    def _failed(self, error: StorageError) -> None:
         with self._lock:
             self._failures += 1
             self._fault = str(error)
@@ -98,7 +113,7 @@ class Breaker:
             self._ill_since, self._refused = time.monotonic(), 0
             _open[self._place] = self
             board.current().note_left_alone(len(_open))
-        logger.warning("The storage at %s fails, and is left alone for a while: %s", self._place, error)
+        logger.warning("The %s at %s fails, and is left alone for a while: %s", self._kind, self._place, error)
 
     def _answered(self) -> None:
         with self._lock:
@@ -110,5 +125,9 @@ class Breaker:
         if was_open:
             seconds = time.monotonic() - self._ill_since
             logger.warning(
-                "The storage at %s answers again after %.0f s: %d calls were refused", self._place, seconds, refused
+                "The %s at %s answers again after %.0f s: %d calls were refused",
+                self._kind,
+                self._place,
+                seconds,
+                refused,
             )

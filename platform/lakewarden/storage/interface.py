@@ -35,6 +35,10 @@ class StorageUnavailable(StorageError):
     """
 
 
+class StorageSilent(StorageUnavailable):
+    """A service did not answer at all, or not in time."""
+
+
 class CredentialMissing(StorageUnavailable):
     """The secret store does not have the credential any more."""
 

@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
+from lakewarden.storage.interface import StorageUnavailable
+
 T = TypeVar("T")
 
 
@@ -22,17 +24,24 @@ class MadeOnce(Generic[T]):
         self._running: dict[Hashable, Future[T]] = {}
         self._lock = Lock()
 
+    def find(self, key: Hashable) -> T | None:
+        with self._lock:
+            return self._kept.get(key)
+
     def get(
         self,
         key: Hashable,
         make: Callable[[], T],
         *,
         is_good: Callable[[T], bool] = lambda _: True,
+        is_of_use: Callable[[T], bool] = lambda _: False,
         patience_s: float | None = None,
     ) -> T:
         """What is kept and good, or else what `make` returns.
 
-        Raises what `make` raises, which is not remembered, and StillBeingMade after `patience_s` (None: never).
+        What is kept and still of use is returned while another caller makes a new one, and if that is not possible
+        now (StorageUnavailable). Otherwise raises what `make` raises, which is not remembered, and StillBeingMade
+        after `patience_s` (None: never).
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -42,7 +51,14 @@ class MadeOnce(Generic[T]):
             if others is None:
                 mine = self._running[key] = Future()
         if others is None:
-            return self._make(key, make, mine)
+            try:
+                return self._make(key, make, mine)
+            except StorageUnavailable:
+                if kept is not None and is_of_use(kept):
+                    return kept
+                raise
+        if kept is not None and is_of_use(kept):
+            return kept
         try:
             return others.result(patience_s)
         except TimeoutError:

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from threading import Barrier, Event
 
 import pytest
 
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.interface import StorageBusy, StorageError, StorageSilent, StorageUnavailable
 from lakewarden.storage.issued_credentials import Issued, IssuedCredentials
+from lakewarden.storage.token_services import TokenService
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WAIT_S = 30
@@ -122,3 +124,89 @@ def test_an_error_is_shared_and_then_forgotten(kept: IssuedCredentials, clock: C
 
 def test_secrets_are_not_shown(clock: Clock) -> None:
     assert "hidden" not in repr(Issued({"s3.secret-access-key": "hidden"}, clock.now))
+
+
+@pytest.fixture
+def guarded(clock: Clock) -> IssuedCredentials:
+    """Token services are left alone after two calls that they did not answer."""
+    made = lru_cache(lambda address: TokenService(address, most=2, failures=2, pause_s=60))
+    return IssuedCredentials(10, clock=clock, services=made)
+
+
+def silent() -> Issued:
+    raise StorageSilent("it hangs")
+
+
+def busy() -> Issued:
+    raise StorageUnavailable("too many requests")
+
+
+def refuses() -> Issued:
+    raise StorageError("not allowed")
+
+
+@pytest.mark.parametrize("fails", [silent, busy])
+def test_what_has_not_ended_is_given_out_while_there_is_nothing_new(
+    guarded: IssuedCredentials, clock: Clock, fails: Callable[[], Issued]
+) -> None:
+    first = guarded.get("t", Store(clock), service="sts")
+    clock.later(minutes=28, seconds=59)
+    assert guarded.get("t", fails, service="sts") is first
+    clock.later(seconds=1)
+    with pytest.raises(StorageUnavailable):
+        guarded.get("t", fails, service="sts")
+
+
+def test_what_has_not_ended_is_not_given_out_after_a_refusal(guarded: IssuedCredentials, clock: Clock) -> None:
+    guarded.get("t", Store(clock), service="sts")
+    clock.later(minutes=15)
+    with pytest.raises(StorageError, match="not allowed"):
+        guarded.get("t", refuses, service="sts")
+
+
+def test_what_has_not_ended_is_given_out_while_another_caller_asks(guarded: IssuedCredentials, clock: Clock) -> None:
+    store, asked, ready = Store(clock), Event(), Event()
+    first = guarded.get("t", store, service="sts")
+    clock.later(minutes=15)
+
+    def slow() -> Issued:
+        asked.set()
+        assert ready.wait(WAIT_S)
+        return store()
+
+    with ThreadPoolExecutor(1) as threads:
+        renewed = threads.submit(guarded.get, "t", slow, service="sts")
+        assert asked.wait(WAIT_S)
+        assert guarded.get("t", never, service="sts") is first
+        ready.set()
+        assert renewed.result(WAIT_S) is not first
+
+
+def test_a_silent_service_is_left_alone_and_no_other_is(guarded: IssuedCredentials, clock: Clock) -> None:
+    for name in ("a", "b"):
+        with pytest.raises(StorageSilent):
+            guarded.get(name, silent, service="sts")
+    with pytest.raises(StorageUnavailable, match="The token service at sts failed 2 times in a row"):
+        guarded.get("c", never, service="sts")
+    store = Store(clock)
+    guarded.get("c", store, service="another")
+    guarded.get("d", store)
+
+
+def test_a_service_that_answers_is_not_left_alone(guarded: IssuedCredentials, clock: Clock) -> None:
+    for number in range(5):
+        with pytest.raises(StorageError):
+            guarded.get(number, busy if number % 2 else refuses, service="sts")
+    guarded.get("t", Store(clock), service="sts")
+
+
+def test_few_wait_for_a_service(clock: Clock) -> None:
+    service = TokenService("sts", most=1, failures=2, pause_s=60)
+    with pytest.raises(StorageSilent), service.asking():
+        raise StorageSilent("it hangs")
+    with (
+        service.waiting(),
+        pytest.raises(StorageBusy, match="The token service at sts does not answer: 1 calls"),
+        service.waiting(),
+    ):
+        pass

@@ -2,19 +2,20 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from typing import Final
 
 import urllib3
 
 from lakewarden.storage.adls.sas import VERSION, DelegationKey, instant
 from lakewarden.storage.bearer_tokens import BearerTokens, failure, refused
-from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.interface import StorageError, StorageSilent
+from lakewarden.storage.made_once import MadeOnce
 from lakewarden.timed_connections import timed_pools
 
 LONGEST: Final = timedelta(days=7)
 """What the service allows, for keys as for signatures."""
 
+_LEAST_LEFT: Final = timedelta(minutes=1)
 _MOST_BYTES = 64 * 1024
 _FIELD = re.compile(rb"<(\w+)>([^<>]*)</\1>")
 _CODE = re.compile(r"\w{1,64}")
@@ -33,19 +34,22 @@ class DelegationKeys:
         self._skew = skew
         self._timeout_s = timeout_s
         self._pool = timed_pools(num_pools=1, maxsize=1, retries=urllib3.Retry(1, read=0, status=0))
-        self._lock = Lock()
-        self._kept: tuple[DelegationKey, datetime] | None = None
-        self._replaced_at = datetime.min.replace(tzinfo=UTC)
+        self._kept: MadeOnce[tuple[DelegationKey, datetime]] = MadeOnce(1)
 
     def current(self) -> tuple[DelegationKey, datetime]:
         """A key and its end. Raises StorageError when the account does not issue one."""
-        with self._lock:
-            now = datetime.now(UTC)
-            if self._kept is None or now >= self._replaced_at:
-                expiry = (now + self._life).replace(microsecond=0)
-                self._kept = self._fetch(now - self._skew, expiry), expiry
-                self._replaced_at = now + self._life / 2
-            return self._kept
+        now = datetime.now(UTC)
+
+        def new() -> tuple[DelegationKey, datetime]:
+            expiry = (now + self._life).replace(microsecond=0)
+            return self._fetch(now - self._skew, expiry), expiry
+
+        return self._kept.get(
+            "",
+            new,
+            is_good=lambda kept: now < kept[1] - self._life / 2,
+            is_of_use=lambda kept: now + _LEAST_LEFT < kept[1],
+        )
 
     def _fetch(self, start: datetime, expiry: datetime) -> DelegationKey:
         body = f"<KeyInfo><Start>{instant(start)}</Start><Expiry>{instant(expiry)}</Expiry></KeyInfo>"
@@ -68,7 +72,7 @@ class DelegationKeys:
             with answer:
                 content = answer.read(_MOST_BYTES)
         except urllib3.exceptions.HTTPError as error:
-            raise StorageUnavailable(f"The storage account cannot be reached: {failure(error)}") from None
+            raise StorageSilent(f"The storage account cannot be reached: {failure(error)}") from None
         if answer.status != 200:  # noqa: PLR2004
             code = _CODE.match(answer.headers.get("x-ms-error-code", "no code"))
             raise refused(

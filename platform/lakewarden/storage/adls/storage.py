@@ -65,6 +65,7 @@ class AdlsStorage(ObjectStorage):
             prepare=access.for_requests,
         )
         self._signatures = access.signatures() if profile.sas_enabled else None
+        self._service = None if isinstance(credential, SharedAccessKey) else endpoint  # a key signs without a request
 
     def _get(self, key: str, most: int) -> bytes:
         return self._requests.send("GET", key, headers=HEADERS, most=most).data
@@ -110,7 +111,9 @@ class AdlsStorage(ObjectStorage):
         if signatures is None or request.wanted == {Delegation.CLIENT_MANAGED}:
             return ClientAccess()
         issued = of_this_process().get(
-            (self._identity, path, request.level), lambda: Issued(*signatures.issue(path, request.level))
+            (self._identity, path, request.level),
+            lambda: Issued(*signatures.issue(path, request.level)),
+            service=self._service,
         )
         config = {"adls.refresh-credentials-endpoint": request.routes.credentials}
         return ClientAccess(config, issued.properties, issued.expires_at, issued.fresh_until)

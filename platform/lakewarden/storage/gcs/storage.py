@@ -52,6 +52,7 @@ class GcsStorage(ObjectStorage):
         self._profile = profile
         # whatever is issued belongs to the profile and the credential with which this was opened
         self._identity = object()
+        self._service = settings.gcs.exchange_endpoint
         self._uploads = _requests(profile, tokens, settings, service="/upload")
         self._issuer = DownscopedTokens(
             tokens,
@@ -74,7 +75,9 @@ class GcsStorage(ObjectStorage):
         if not self._profile.sts_enabled or request.wanted == {Delegation.CLIENT_MANAGED}:
             return ClientAccess()
         issued = of_this_process().get(
-            (self._identity, key, request.level), lambda: Issued(*self._issuer.issue(key, request.level))
+            (self._identity, key, request.level),
+            lambda: Issued(*self._issuer.issue(key, request.level)),
+            service=self._service,
         )
         config = {"gcs.oauth2.refresh-credentials-endpoint": request.routes.credentials}
         return ClientAccess(config, issued.properties, issued.expires_at, issued.fresh_until)

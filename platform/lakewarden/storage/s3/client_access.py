@@ -33,6 +33,7 @@ class S3ClientAccess:
         self._issued = of_this_process()
         self._settings = client_settings(profile)
         self._identity = _identity(profile, credential)
+        self._service = API if isinstance(credential, CloudflareR2) else profile.sts_url
         self._issuer: KeyIssuer | None = None
 
     def of(self, request: AccessRequest) -> ClientAccess:
@@ -40,7 +41,7 @@ class S3ClientAccess:
         means = chosen(request.wanted, vends=self._profile.sts_enabled, signs=self._profile.remote_signing_enabled)
         if means is VENDED:
             key = (self._identity, request.location, request.level)
-            issued = self._issued.get(key, partial(self._issue, request.location, request.level))
+            issued = self._issued.get(key, partial(self._issue, request.location, request.level), service=self._service)
             config = {**self._settings, REFRESH: request.routes.credentials}
             return ClientAccess(config, issued.properties, issued.expires_at, issued.fresh_until)
         if means is SIGNED:

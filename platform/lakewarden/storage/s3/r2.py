@@ -8,8 +8,9 @@ from typing import Any, Final
 import msgspec
 import urllib3
 
+from lakewarden.storage.bearer_tokens import refused
 from lakewarden.storage.client_access import AccessLevel
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.interface import StorageError, StorageSilent
 from lakewarden.storage.s3.credentials import CloudflareR2
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.temporary_keys import TemporaryKeys
@@ -69,10 +70,10 @@ class R2TokenService:
             answer = self._http.request("POST", self._url, body=json.dumps(body), headers=headers, redirect=False)
         except urllib3.exceptions.HTTPError as error:
             logger.warning("The API of Cloudflare does not answer: %s", type(error).__name__)
-            raise StorageError("The API of Cloudflare does not answer: check the server's network") from error
+            raise StorageSilent("The API of Cloudflare does not answer: check the server's network") from error
         if answer.status != _OK:
             reason = _REASONS.get(answer.status, f"it answered {answer.status}")
-            raise StorageError(f"Cloudflare refused to issue temporary keys: {reason}")
+            raise refused(answer.status, f"Cloudflare refused to issue temporary keys: {reason}")
         try:
             return msgspec.json.decode(answer.data, type=_Answer).result
         except msgspec.DecodeError:

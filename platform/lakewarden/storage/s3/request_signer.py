@@ -11,6 +11,7 @@ from lakewarden.storage.s3.signing_headers import Bounds
 from lakewarden.storage.s3.signing_hosts import Hosts
 from lakewarden.storage.s3.signing_rules import Signable, SigningRules
 from lakewarden.storage.s3.sigv4 import Signer
+from lakewarden.storage.token_services import token_service
 
 
 class S3RequestSigner:
@@ -21,6 +22,7 @@ class S3RequestSigner:
         self._base = f"s3://{profile.bucket}/"
         self._rules = SigningRules(profile.bucket, Hosts(profile), is_aws=profile.is_of_aws, bounds=bounds or Bounds())
         self._keys = keys
+        self._service = profile.sts_url
         self._current: tuple[Signer, float] | None = None
 
     def read(self, request: SignRequest) -> Reach:
@@ -41,5 +43,8 @@ class S3RequestSigner:
         return SignedRequest(signable.uri, {**signable.guards, **current[0].sign(signable.canonical)})
 
     def _renewed(self) -> tuple[Signer, float]:
-        until = inf if self._keys.are_fixed else time() + LOOK_AGAIN.total_seconds()
-        return Signer(self._keys.for_signing(), self._region), until
+        if self._keys.are_fixed:
+            return Signer(self._keys.for_signing(), self._region), inf
+        until, service = time() + LOOK_AGAIN.total_seconds(), token_service(self._service)
+        with service.waiting(), service.asking():
+            return Signer(self._keys.for_signing(), self._region), until

@@ -18,7 +18,7 @@ from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from lakewarden.config import StorageConfig
-from lakewarden.storage.interface import StorageError, StorageUnavailable
+from lakewarden.storage.interface import StorageError, StorageSilent
 from lakewarden.storage.object_faults import plain_code
 from lakewarden.storage.s3.bounded_answers import FAILURES, bounded
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity, CloudflareR2, S3Credential
@@ -50,7 +50,7 @@ class ServerKeys:
                 f"The token service refused {self._of}: {code}; check the role, who may assume it, and the external id"
             ) from None
         except (*FAILURES, ValueError, KeyError) as error:
-            raise StorageUnavailable(f"There are no keys for {self._of}: {type(error).__name__}") from None
+            raise StorageSilent(f"There are no keys for {self._of}: {type(error).__name__}") from None
 
     def for_signing(self) -> SigningKeys:
         """Raises as `ensure_there`, and may wait for the token service."""

@@ -7,8 +7,8 @@ from botocore.exceptions import ClientError, NoCredentialsError
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel
-from lakewarden.storage.interface import StorageError
-from lakewarden.storage.object_faults import plain_code
+from lakewarden.storage.interface import StorageError, StorageSilent, StorageUnavailable
+from lakewarden.storage.object_faults import Fault, plain_code
 from lakewarden.storage.s3.bounded_answers import FAILURES
 from lakewarden.storage.s3.credentials import AccessKey, AwsSystemIdentity
 from lakewarden.storage.s3.endpoints import is_of_aws
@@ -23,6 +23,7 @@ _CLOCK: Final = "the server's clock differs from the store's: set it by NTP"
 _BUSY: Final = "the store has too many requests now; try again shortly"
 _LIMITED: Final = "the policy and tags of the session are too large: use shorter locations or fewer sts-session-tags"
 _UNKNOWN_KEY: Final = "the access key is not valid there: set a new storage credential"
+_THROTTLED: Final = ("Throttling", "ThrottlingException", "TooManyRequests", "TooManyRequestsException", "SlowDown")
 _REASONS: Final = {
     "AccessDenied": "it is not allowed: check the trust policy of the role and the external id, and that the key may "
     "call sts:AssumeRole (and sts:TagSession with sts-session-tags)",
@@ -40,8 +41,7 @@ _REASONS: Final = {
     "RegionDisabledException": "STS is not active in the region: activate it, or set sts-endpoint",
     "ValidationError": "a value of the profile is not allowed: check sts-token-validity-seconds against the longest "
     "session of the role, and sts-session-tags",
-    "Throttling": _BUSY,
-    "SlowDown": _BUSY,
+    **dict.fromkeys(_THROTTLED, _BUSY),
     "NotImplemented": "the store has no STS: set sts-enabled to false, and use remote signing",
     "MethodNotAllowed": "the store has no STS there: check sts-endpoint, or set sts-enabled to false",
 }
@@ -69,7 +69,7 @@ class TokenService:
         except (*FAILURES, ValueError) as error:
             # only its type: the text may be the answer, with keys in it
             logger.warning("STS at %s does not answer: %s", self._client.meta.endpoint_url, type(error).__name__)
-            raise StorageError(
+            raise StorageSilent(
                 f"STS at {self._client.meta.endpoint_url} does not answer: check sts-endpoint and the network"
             ) from None
         try:
@@ -108,7 +108,10 @@ class TokenService:
         reason = _REASONS.get(code, f"it answered {code!r}")
         if not role and code == "AccessDenied":
             reason = "the access key or its secret is not right, or its user may not do this"
-        return StorageError(f"STS refused {what}: {reason}")
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        passes = code in _THROTTLED or (status is not None and Fault(status).is_passing)
+        kind = StorageUnavailable if passes else StorageError
+        return kind(f"STS refused {what}: {reason}")
 
 
 def role_of(profile: S3Profile) -> str | None:

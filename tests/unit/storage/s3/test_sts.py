@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 
 from lakewarden.config import StorageConfig
 from lakewarden.storage.client_access import AccessLevel
-from lakewarden.storage.interface import StorageError
+from lakewarden.storage.interface import StorageError, StorageUnavailable
 from lakewarden.storage.s3.profile import S3Profile
 from lakewarden.storage.s3.sts import TokenService, sts_client
 from tests.unit.storage.s3.profiles import KEY, ROLE, SECRET, profile
@@ -46,6 +46,23 @@ def asked() -> Iterator[Asked]:
     made = Asked(profile(sts_session_tags={"team": "sales"}, sts_token_validity_seconds=900))
     with made.stub:
         yield made
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        ("Throttling", 400, StorageUnavailable),
+        ("InternalFailure", 500, StorageUnavailable),
+        ("ServiceUnavailable", 503, StorageUnavailable),
+        ("AccessDenied", 403, StorageError),
+        ("ValidationError", 400, StorageError),
+    ],
+)
+def test_what_passes_by_itself_is_told_apart(asked: Asked, code: str, status: int, kind: type[StorageError]) -> None:
+    asked.stub.add_client_error("assume_role", code, http_status_code=status)
+    with pytest.raises(StorageError) as refused:
+        asked.service.issue(TABLE, AccessLevel.READ)
+    assert type(refused.value) is kind
 
 
 def test_a_request_names_role_policy_time_and_tags(asked: Asked) -> None:
