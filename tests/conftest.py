@@ -3,6 +3,7 @@
 import os
 from contextlib import ExitStack
 
+import hypothesis
 import pytest
 
 from lakewarden import config
@@ -18,6 +19,10 @@ def _forget_settings_of_the_shell() -> None:
 
 
 _forget_settings_of_the_shell()
+
+# on a machine that is busy with other tests, time says nothing about a test
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,17 +12,23 @@ from tenants.services import warehouse_secrets
 from tests.servers.s3_server import REGION, S3Server
 
 
-def described(server: S3Server, bucket: str, keys: Keys, **more: Any) -> tuple[StorageProfile, StorageCredential]:
-    """The profile of a warehouse in `bucket` below the prefix "lake", and its credential."""
+def sent(server: S3Server, bucket: str, keys: Keys, **more: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The members `storage-profile` and `storage-credential` of a warehouse in `bucket` below the prefix "lake"."""
     fields = {"bucket": bucket, "key-prefix": "lake", "region": REGION, "endpoint": server.endpoint}
-    profile = parse_profile({"type": "s3", "flavor": "s3-compat", "sts-enabled": False} | fields | more)
-    credential = profile.parse_credential(
-        {
-            "credential-type": "access-key",
-            "access-key-id": keys.access_key_id,
-            "secret-access-key": keys.secret_access_key,
-        }
-    )
+    credential = {
+        "type": "s3",
+        "credential-type": "access-key",
+        "access-key-id": keys.access_key_id,
+        "secret-access-key": keys.secret_access_key,
+    }
+    return {"type": "s3", "flavor": "s3-compat", "sts-enabled": False} | fields | more, credential
+
+
+def described(server: S3Server, bucket: str, keys: Keys, **more: Any) -> tuple[StorageProfile, StorageCredential]:
+    """As `sent`, read."""
+    fields, told = sent(server, bucket, keys, **more)
+    profile = parse_profile(fields)
+    credential = profile.parse_credential(told)
     assert credential is not None
     return profile, credential
 

@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -27,14 +26,14 @@ from lakewarden.storage.credential import StorageCredential
 from lakewarden.storage.gcs.profile import GcsProfile
 from lakewarden.storage.interface import Storage, StorageError
 from lakewarden.storage.profile import StorageProfile
-from standalone import accounts
+from lakewarden.storage.token_services import token_service
 from standalone.commands import lakewarden_command
-from standalone.postgres import binaries, home
 from standalone.s3.programs import Keys
 from tenants.models import Warehouse
 from tests.contracts.secrets.vaults import Vault
 from tests.contracts.storage.marks import SIGNATURES, Marks
 from tests.contracts.storage.s3_warehouse import moved_to
+from tests.contracts.storage.served_leaks import dump
 from tests.installation import admin, admin_context, client, warehouse
 from tests.integration.catalog.lake import Lake, identifier, set_properties
 from tests.integration.catalog.registering import register
@@ -127,7 +126,7 @@ def marks(
         found.note(f"the log of {record.name}", logging.Formatter("%(message)s").format(record))
     for words in (["doctor", "--json"], ["secrets", "check"]):
         found.note(f"`{' '.join(words)}`", _printed(words))
-    found.note("the database", _dump())
+    found.note("the database", dump(os.environ["LAKEWARDEN__DATABASE__URL"]))
     monkeypatch.undo()
     forget()
     assert found.leaks() == []
@@ -136,6 +135,7 @@ def marks(
 
 def forget() -> None:
     config.current.cache_clear()
+    token_service.cache_clear()
     for each in ("_breaker", "_opened", "_signers", "_secrets_in_database", "_secrets_in_vault"):
         getattr(backends, each).cache_clear()
 
@@ -147,14 +147,6 @@ def _printed(words: list[str]) -> str:
     )
     assert done.stdout, done.stderr
     return done.stdout + done.stderr
-
-
-def _dump() -> str:
-    programs: Path = binaries.find(accounts.for_server(Path("/")), shared=home.SHARED).folder
-    url = os.environ["LAKEWARDEN__DATABASE__URL"]
-    done = subprocess.run([programs / "pg_dump", url], capture_output=True, text=True, check=True, timeout=120)
-    assert "COPY public.audit_entry" in done.stdout
-    return done.stdout
 
 
 def lake_on(marks: Marks, admin: AsgiClient, warehouse: Warehouse, endpoint: str, **fields: Any) -> Lake:

@@ -3,19 +3,15 @@
 `LAKEWARDEN_TEST_S3_PURGE_OBJECTS` sets how many objects the killed one has.
 """
 
-import asyncio
 import contextlib
 import os
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
-import obstore
 import pytest
 from django.db import transaction
-from obstore.store import S3Store
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import AlreadyEnqueued
 
@@ -24,11 +20,11 @@ from lakewarden.tasks import purge
 from lakewarden.tasks.scope import Entity, Scope
 from lakewarden.tasks.stalled import retry_stalled_jobs
 from tenants.models import Warehouse
+from tests.contracts.storage.many_objects import fill
 from tests.contracts.storage.s3_warehouse import described, moved_to
 from tests.integration.tasks.purges import ledger, outcome, run, sql
 from tests.integration.tasks.workers import worker
 from tests.servers.minio import MinioServer, minio
-from tests.servers.s3_server import REGION
 from tests.servers.versitygw import VersityServer, versitygw
 
 __all__ = ["minio", "versitygw"]
@@ -36,28 +32,6 @@ __all__ = ["minio", "versitygw"]
 OBJECTS = int(os.environ.get("LAKEWARDEN_TEST_S3_PURGE_OBJECTS", "50000"))
 KILLS = 3
 DECOYS = [f"lake/sales/{name}" for name in ("order/a", "orders.old/a", "orders2/a", "orders_/metadata/v1.json")]
-
-
-def fill(server: MinioServer, bucket: str, names: list[str]) -> None:
-    store = S3Store(
-        bucket,
-        endpoint=server.endpoint,
-        region=REGION,
-        access_key_id=server.root.access_key_id,
-        secret_access_key=server.root.secret_access_key,
-        client_options={"allow_http": True, "timeout": timedelta(seconds=120)},
-    )
-
-    async def put_all() -> None:
-        left = iter(names)
-
-        async def put_some() -> None:
-            for name in left:
-                await obstore.put_async(store, name, b"rows", use_multipart=False)
-
-        await asyncio.gather(*(put_some() for _ in range(32)))
-
-    asyncio.run(put_all())
 
 
 def ask(warehouse: Warehouse) -> UUID:

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.contracts.storage.many_objects import fill
 from tests.contracts.storage.s3_warehouse import sent
-from tests.contracts.storage.test_s3_purge import fill
+from tests.contracts.storage.served_leaks import leaks
 from tests.integration.storage.served_lake import WAREHOUSES, ServedLake, serve_lake
 from tests.integration.tasks.workers import worker
 from tests.servers import sick_front
@@ -19,7 +20,7 @@ from tests.servers.sick_store import Illness
 
 __all__ = ["minio"]
 
-SETTINGS = {"RETRIES": "0", "REQUEST_TIMEOUT_S": "2", "FAILURES_BEFORE_PAUSE": "1000"}
+SETTINGS = {"RETRIES": "0", "REQUEST_TIMEOUT_S": "4", "FAILURES_BEFORE_PAUSE": "1000"}
 OBJECTS = 1500
 ILLNESSES = {
     "denied": (Illness(403, "AccessDenied"), "s3:DeleteObject"),
@@ -54,7 +55,7 @@ class Lake:
     warehouse: str
     worker_log: Path
 
-    def keys(self) -> set[str]:
+    def objects(self) -> set[str]:
         return set(self.minio.keys_in(self.bucket))
 
     def purge(self) -> dict[str, Any]:
@@ -75,13 +76,15 @@ class Lake:
 def lake(minio: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     bucket, folder = minio.new_bucket(), tmp_path_factory.mktemp("lake")
     owner, log = minio.new_owner(bucket), folder / "worker.log"
-    with sick_front.before(minio.address) as front, serve_lake(folder, SETTINGS) as served:
+    with (
+        sick_front.before(minio.address) as front,
+        serve_lake(folder, SETTINGS, LAKEWARDEN__LOG__LEVEL="DEBUG") as served,
+    ):
         profile, credential = sent(minio, bucket, owner, endpoint=front.url)
         warehouse = served.warehouse("ill", profile, **{"storage-credential": credential})
         with worker(log, **served.server.settings):
             yield Lake(served, minio, front, bucket, warehouse, log)
-        for each in (log.read_text(), served.server.log_text()):
-            assert owner.secret_access_key not in each
+        assert leaks(served, {"the warehouse's key": owner.secret_access_key}, log) == []
 
 
 @pytest.mark.timeout(300)
@@ -90,20 +93,21 @@ def test_a_purge_says_what_stopped_it_and_goes_on_exactly(lake: Lake, name: str)
     illness, words = ILLNESSES[name]
     created = lake.served.create(lake.warehouse, "orders")
     assert created.status == 200, created.data
-    kept, location = lake.keys(), created.json()["metadata"]["location"].removeprefix(f"s3://{lake.bucket}/")
+    kept, location = lake.objects(), created.json()["metadata"]["location"].removeprefix(f"s3://{lake.bucket}/")
     kept -= {each for each in kept if each.startswith(location)}
     fill(lake.minio, lake.bucket, [f"{location}/data/{number}.parquet" for number in range(OBJECTS)])
     lake.front.concerns = SecondRemoval()
     lake.front.falls_ill(illness)
     assert lake.served.drop(lake.warehouse, "orders").status == 204
 
-    lake.until(lambda: any(each["status"] == "FAILED" for each in lake.purge()["attempts"]))
-    failed = [each for each in lake.purge()["attempts"] if each["status"] == "FAILED"]
-    assert all(words in each["message"] for each in failed), failed
+    # other attempts may fail because a busy machine answers late
+    lake.until(
+        lambda: any(each["status"] == "FAILED" and words in each["message"] for each in lake.purge()["attempts"])
+    )
     assert lake.served.load(lake.warehouse).status == lake.served.commit(lake.warehouse).status == 200
 
     lake.front.recovers()
     lake.until(lambda: lake.purge()["status"] == "SUCCESS")
     assert lake.purge()["execution-details"]["files-removed"] == OBJECTS + 1
-    assert {each for each in lake.keys() if each.startswith(location)} == set()
-    assert kept <= lake.keys()
+    assert {each for each in lake.objects() if each.startswith(location)} == set()
+    assert kept <= lake.objects()

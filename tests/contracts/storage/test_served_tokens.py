@@ -3,14 +3,15 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
 import pytest
 import urllib3
 
-from standalone.s3.programs import Keys
+from tests.contracts.storage.s3_warehouse import sent
+from tests.contracts.storage.served_leaks import leaks
 from tests.integration.storage.served_lake import ServedLake, serve_lake
 from tests.servers import sick_front
 from tests.servers.minio import MinioServer, minio
@@ -52,33 +53,36 @@ class Lake:
     twin: str
     role: str
     well: str
+    issued: dict[str, str] = field(default_factory=dict)
+    """What engines have received, and nobody else may see."""
 
-
-def bucket(minio: MinioServer, name: str, keys: Keys, **more: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    profile = {"type": "s3", "bucket": name, "region": REGION, "endpoint": minio.endpoint, "flavor": "s3-compat"}
-    credential = {
-        "type": "s3",
-        "credential-type": "access-key",
-        "access-key-id": keys.access_key_id,
-        "secret-access-key": keys.secret_access_key,
-    }
-    return {**profile, "sts-enabled": True, **more}, credential
+    def keys(self, answer: urllib3.BaseHTTPResponse) -> str:
+        """The id of those that it holds."""
+        assert answer.status == 200, answer.data
+        (found,) = answer.json()["storage-credentials"]
+        identifier: str = found["config"]["s3.access-key-id"]
+        for name in ("s3.secret-access-key", "s3.session-token"):
+            self.issued[f"{name} of {identifier}"] = found["config"][name]
+        return identifier
 
 
 @pytest.fixture(scope="module")
 def lake(minio: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     name = minio.new_bucket()
     owner = minio.new_owner(name)
-    with sick_front.before(minio.address) as sts, serve_lake(tmp_path_factory.mktemp("lake"), SETTINGS) as served:
+    with (
+        sick_front.before(minio.address) as sts,
+        serve_lake(tmp_path_factory.mktemp("lake"), SETTINGS, LAKEWARDEN__LOG__LEVEL="DEBUG") as served,
+    ):
 
         def warehouse(prefix: str, **more: Any) -> str:
-            profile, credential = bucket(minio, name, owner, **{"key-prefix": prefix}, **more)
+            profile, credential = sent(minio, name, owner, **{"key-prefix": prefix, "sts-enabled": True} | more)
             return served.warehouse(prefix, profile, **{"storage-credential": credential})
 
         ill = {"sts-endpoint": sts.url}
         role = {"sts-enabled": False, "assume-role-arn": "arn:aws:iam::123456789012:role/lake", **ill}
         well = warehouse("well")
-        yield Lake(
+        found = Lake(
             served,
             served.for_engine(well),
             sts,
@@ -88,7 +92,9 @@ def lake(minio: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             role=warehouse("role", **role),
             well=well,
         )
-        assert owner.secret_access_key not in served.server.log_text()
+        yield found
+        assert found.issued
+        assert leaks(served, {"the warehouse's key": owner.secret_access_key, **found.issued}) == []
 
 
 @pytest.fixture(autouse=True)
@@ -114,15 +120,9 @@ def fresh(lake: Lake, warehouse: str) -> str:
     return name
 
 
-def keys(answer: urllib3.BaseHTTPResponse) -> Any:
-    assert answer.status == 200, answer.data
-    (found,) = answer.json()["storage-credentials"]
-    return found["config"]["s3.access-key-id"]
-
-
 @pytest.mark.parametrize("name", ILLNESSES)
 def test_new_keys_are_refused_by_name_and_all_else_goes_on(lake: Lake, name: str) -> None:
-    served, before, new = lake.served, keys(lake.served.load(lake.ill)), fresh(lake, lake.ill)
+    served, before, new = lake.served, lake.keys(lake.served.load(lake.ill)), fresh(lake, lake.ill)
     illness, words = ILLNESSES[name]
     lake.sts.falls_ill(illness)
     refused = {
@@ -134,11 +134,11 @@ def test_new_keys_are_refused_by_name_and_all_else_goes_on(lake: Lake, name: str
         assert (answer.status, words in answer.json()["error"]["message"]) == (503, True), (what, answer.data)
     assert "was not created" in refused["create"].json()["error"]["message"]
     assert "more" not in served.names(lake.ill)
-    assert keys(served.load(lake.ill)) == before
-    assert keys(served.ask("GET", f"{served.tables(lake.ill)}/t/credentials")) == before
+    assert lake.keys(served.load(lake.ill)) == before
+    assert lake.keys(served.ask("GET", f"{served.tables(lake.ill)}/t/credentials")) == before
     assert served.commit(lake.ill).status == served.commit(lake.ill, new).status == 200
     assert served.load(lake.ill, new, access="client-managed").status == 200
-    assert served.sign(lake.ill, lake.store, region=REGION).status == 200
+    assert served.sign(lake.ill, served.file_of(lake.ill, lake.store), region=REGION).status == 200
 
 
 def test_an_answer_in_drips_ends_at_the_time_out(lake: Lake) -> None:
@@ -151,28 +151,29 @@ def test_an_answer_in_drips_ends_at_the_time_out(lake: Lake) -> None:
 
 
 def test_two_warehouses_without_a_token_service_take_no_thread_from_others(lake: Lake) -> None:
-    served, kept = lake.served, keys(lake.served.load(lake.ill))
+    served, kept = lake.served, lake.keys(lake.served.load(lake.ill))
     new = [(warehouse, fresh(lake, warehouse)) for _ in range(STORM // 2) for warehouse in (lake.ill, lake.twin)]
     lake.sts.falls_ill(Illness(hangs=True))
     statuses, health = storm(lake, lambda number: served.load(*new[number]).status)
     assert statuses == {503}
     assert health["storages"] == "1 left alone"
-    assert keys(served.load(lake.ill)) == kept
+    assert lake.keys(served.load(lake.ill)) == kept
 
 
 def test_signatures_that_wait_for_a_token_service_take_no_thread_from_others(lake: Lake) -> None:
     served = lake.served
+    file = served.file_of(lake.role, lake.store)
     lake.sts.falls_ill(Illness(hangs=True))
     served.server.restart()  # so that the server has no keys of the role
-    statuses, _ = storm(lake, lambda _: served.sign(lake.role, lake.store, region=REGION).status)
+    statuses, _ = storm(lake, lambda _: served.sign(lake.role, file, region=REGION).status)
     assert statuses == {503}
     lake.sts.recovers()
-    until(lambda: served.sign(lake.role, lake.store, region=REGION).status == 200)
+    until(lambda: served.sign(lake.role, file, region=REGION).status == 200)
 
 
 def storm(lake: Lake, use: Any) -> tuple[set[int], dict[str, str]]:
     """Statuses of requests that many clients send again and again; loads and commits elsewhere do not wait for them."""
-    served, over, took = lake.served, Event(), []
+    served, over, took = lake.served, Event(), list[float]()
 
     def again(number: int) -> set[int]:
         found: set[int] = set()

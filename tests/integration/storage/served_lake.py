@@ -67,10 +67,14 @@ class ServedLake:
     def drop(self, warehouse: str, name: str) -> urllib3.BaseHTTPResponse:
         return self.ask("DELETE", f"{self.tables(warehouse)}/{name}?purgeRequested=true")
 
-    def sign(self, warehouse: str, store: str, *, region: str) -> urllib3.BaseHTTPResponse:
-        """A request to read a file of `t`."""
-        location = self.load(warehouse, access="remote-signing").json()["metadata"]["location"].removeprefix("s3:/")
-        asked = {"region": region, "method": "GET", "uri": f"{store}{location}/data/f.parquet", "headers": {}}
+    def file_of(self, warehouse: str, store: str) -> str:
+        """The address of a file of `t`."""
+        location = self.load(warehouse, access="client-managed").json()["metadata"]["location"]
+        return f"{store}{location.removeprefix('s3:/')}/data/f.parquet"
+
+    def sign(self, warehouse: str, uri: str, *, region: str) -> urllib3.BaseHTTPResponse:
+        """A request to read."""
+        asked = {"region": region, "method": "GET", "uri": uri, "headers": {}}
         return self.ask("POST", f"/catalog/{warehouse}/v1/aws/s3/sign", asked)
 
     def names(self, warehouse: str) -> set[str]:
