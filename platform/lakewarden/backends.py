@@ -55,20 +55,20 @@ def secrets() -> SecretStore:
     """Raises SecretsNotConfigured if its settings cannot be used."""
     settings = config.current().secrets
     if settings.vault.url is None:
-        return _secrets_in_database()
+        return secrets_in_database()
     return EitherStore(*secret_stores(in_vault=settings.in_vault))
 
 
 def secret_stores(*, in_vault: bool) -> tuple[SecretStore, SecretStore]:
     """That in Vault, which must be configured, and that in the database, or the other way round."""
-    stores: tuple[SecretStore, SecretStore] = (_secrets_in_vault(), _secrets_in_database())
+    stores: tuple[SecretStore, SecretStore] = (_secrets_in_vault(), secrets_in_database())
     return stores if in_vault else stores[::-1]
 
 
 def secrets_problem() -> str | None:
     """Why secrets in the database cannot be read with the keys that are configured; None: they can."""
     try:
-        return _secrets_in_database().problem()
+        return secrets_in_database().problem()
     except SecretsNotConfigured as error:
         return str(error)
 
@@ -79,7 +79,7 @@ def key_ring() -> KeyRing:
 
 
 @cache
-def _secrets_in_database() -> DatabaseStore:
+def secrets_in_database() -> DatabaseStore:
     return DatabaseStore(key_ring())
 
 

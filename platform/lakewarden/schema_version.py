@@ -71,7 +71,9 @@ def require_current() -> None:
 def require_keys() -> None:
     """Raises DatabaseNotReady unless the secrets in the database can be read with the keys of the configuration."""
     if problem := backends.secrets_problem():
-        raise DatabaseNotReady(f"The secrets in the database cannot be used. {problem}")
+        raise DatabaseNotReady(
+            f"The secrets in the database cannot be used. {problem}. Is it lost? See `lakewarden secrets forget-lost`"
+        )
 
 
 def wait_until_current(tell: Callable[[str], None]) -> None:

@@ -119,6 +119,37 @@ def move(*, to: str) -> None:
     sys.exit(1 if unread else 0)
 
 
+@secrets.command("forget-lost")
+@click.option("--remove", is_flag=True, help="Delete them; without this option they are only listed.")
+def forget_lost(*, remove: bool) -> None:
+    """Find the secrets in the database that no configured key can read, because keys were lost.
+
+    A server does not start while there is one. If its key is found nowhere, not in any backup of the configuration
+    either: delete these secrets, start the servers, and set the credential of each warehouse that `lakewarden secrets
+    check` names. Nothing can bring a deleted one back.
+    """
+    _prepare()
+    from lakewarden import backends
+    from lakewarden.database import interruptible
+    from lakewarden.errors import Unavailable
+    from lakewarden.secrets.interface import SecretError
+
+    found = 0
+    try:
+        with interruptible():
+            if remove:
+                _ = backends.key_ring().writing  # without any key, it is the configuration that is wrong
+            store = backends.secrets_in_database()
+            for reference, reason in store.unreadable():
+                found += 1
+                click.echo(reason, err=True)
+                if remove:
+                    store.delete(reference)
+    except (SecretError, Unavailable) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{found} secrets that cannot be read {'were deleted' if remove else 'were found'}")
+
+
 @secrets.command()
 def check() -> None:
     """Put, read and delete a secret, and read the credentials of all warehouses; nothing of them is shown.

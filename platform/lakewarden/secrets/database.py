@@ -45,6 +45,16 @@ class DatabaseStore:
             yield from rows
             last = rows[-1][0]
 
+    def unreadable(self) -> Iterator[tuple[UUID, str]]:
+        """The secrets that cannot be read with the configured keys, and why."""
+        for reference, _ in self.references():
+            try:
+                self.get(reference)
+            except SecretMissing:
+                continue  # it was deleted meanwhile
+            except SecretUnreadable as error:
+                yield reference, str(error)
+
     def problem(self) -> str | None:
         """Why one of the kept secrets cannot be read, of those of each key one; None: they can."""
         for (reference,) in fetch(_ONE_OF_EACH_KEY, []):

@@ -136,7 +136,7 @@ def marks(
 def forget() -> None:
     config.current.cache_clear()
     token_service.cache_clear()
-    for each in ("_breaker", "_opened", "_signers", "_secrets_in_database", "_secrets_in_vault"):
+    for each in ("_breaker", "_opened", "_signers", "secrets_in_database", "_secrets_in_vault"):
         getattr(backends, each).cache_clear()
 
 

@@ -35,7 +35,7 @@ def store(*keys: str) -> DatabaseStore:
 def configured(monkeypatch: pytest.MonkeyPatch) -> Iterator[DatabaseStore]:
     """The store that the process uses."""
     made = store(OLD)
-    monkeypatch.setattr(backends, "_secrets_in_database", lambda: made)
+    monkeypatch.setattr(backends, "secrets_in_database", lambda: made)
     backends._opened.cache_clear()
     yield made
     backends._opened.cache_clear()
@@ -116,10 +116,10 @@ def test_a_server_does_not_start_without_the_keys_of_its_secrets(monkeypatch: py
         ((NEW,), "the server does not have"),
         ((new_key("old"),), "another one of the same id"),
     ):
-        monkeypatch.setattr(backends, "_secrets_in_database", partial(store, *keys))
+        monkeypatch.setattr(backends, "secrets_in_database", partial(store, *keys))
         with pytest.raises(DatabaseNotReady, match=reason):
             require_keys()
-    monkeypatch.setattr(backends, "_secrets_in_database", partial(store, NEW, OLD))
+    monkeypatch.setattr(backends, "secrets_in_database", partial(store, NEW, OLD))
     require_keys()
 
 

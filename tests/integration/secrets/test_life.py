@@ -208,13 +208,13 @@ def test_a_secret_that_was_put_too_long_ago_is_not_used(
 def test_without_a_key_ring_a_credential_is_refused(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = config.read({})
     monkeypatch.setattr(config, "current", lambda: settings)
-    backends._secrets_in_database.cache_clear()
+    backends.secrets_in_database.cache_clear()
     with (
         pytest.raises(BadRequest, match=r"storage-credential: it cannot be kept.*set LAKEWARDEN__SECRETS__KEYS"),
         warehouse_secrets.kept(BucketKey(key=SecretStr(FIRST))),
     ):
         raise AssertionError
-    backends._secrets_in_database.cache_clear()
+    backends.secrets_in_database.cache_clear()
 
 
 def test_a_store_that_does_not_answer_is_503_and_keeps_the_old_secret_for_later(
