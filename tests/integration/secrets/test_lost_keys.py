@@ -28,9 +28,10 @@ def store(*keys: str) -> DatabaseStore:
 
 
 def forget(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if "SECRETS__KEYS" not in name}
     return subprocess.run(
         lakewarden_command("secrets", "forget-lost", *words),
-        env=os.environ | environment,
+        env=kept | environment,
         capture_output=True,
         text=True,
         check=False,
