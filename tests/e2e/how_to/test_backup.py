@@ -86,7 +86,7 @@ def test_a_restored_backup_serves_what_was_there(tmp_path: Path) -> None:
             assert answer.status_code == 200, answer.text
             assert again.load_table("sales.late").scan().to_arrow().num_rows == 2 * ROWS.num_rows
             restored_at = f"http://127.0.0.1:{port}"
-            # the key of the bucket is read with the key ring, which is no part of the backup
+            # the key of the bucket is read with the key ring, which the backup does not contain
             assert create_table(restored_at, dev, in_bucket, "after").status_code == 200
             with worker(tmp_path / "work.log", **environment):
                 after = await_event(dev, restored_at, "after")
