@@ -6,7 +6,7 @@ does so here.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Final
 from urllib.parse import quote
 
@@ -19,6 +19,8 @@ from console.guard import secured
 from console.services import provider, sessions
 from console.services.sessions import Session
 from lakewarden import __version__, backends
+from lakewarden.authz.actions import ACTIONS, Action, ObjectType
+from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
 from lakewarden.errors import Forbidden, LakewardenError, MethodNotAllowed, NotAuthorized
 from lakewarden.http.bridge import MEMORY
@@ -26,6 +28,9 @@ from lakewarden.http.errors import as_lakewarden_error, error_body, log_failure
 from lakewarden.http.event_pages import PAGE, EventPage
 from lakewarden.http.request import CONTEXT, base_uri, context_of, request_id
 from lakewarden.memory import held_by_request
+from permissions import granters, privileges
+from permissions.granters import Granter
+from permissions.privileges import Asked
 from tenants import access
 
 LIVE_S: Final = 3.0
@@ -56,6 +61,10 @@ class Visit:
     def is_partial(self) -> bool:
         """Whether a part of a page is asked for, once by htmx or by a stream that follows it."""
         return self.request.headers.get("hx-request") == "true" or _followed(self.request) is not None
+
+    def granters(self, granted: Granted[object], action: Action) -> Callable[[], list[Granter]]:
+        """Who can grant the right to do it, looked up if the page is to tell that."""
+        return partial(granters.of, self.context, granted.chain, action)
 
     @property
     def base_uri(self) -> str:
@@ -120,7 +129,7 @@ def _visited(view: Callable[..., HttpResponse], *, methods: tuple[str, ...]) -> 
                 try:
                     return view(Visit(request, context, session), **path)
                 except Exception as error:  # noqa: BLE001 every error becomes a page
-                    return error_page(request, error, session=session)
+                    return error_page(request, error, session=session, context=context)
 
         return _answered(request, visited)
 
@@ -134,7 +143,9 @@ def _answered(request: HttpRequest, attempt: Callable[[], HttpResponse]) -> Http
         return error_page(request, error)
 
 
-def error_page(request: HttpRequest, error: Exception, *, session: Session | None = None) -> HttpResponse:
+def error_page(
+    request: HttpRequest, error: Exception, *, session: Session | None = None, context: RequestContext | None = None
+) -> HttpResponse:
     """What happened, what to do, who can help, and the request id when the log knows more."""
     known, identifier = as_lakewarden_error(error), request_id(request)
     if known.status >= _SERVER_ERROR:
@@ -147,9 +158,24 @@ def error_page(request: HttpRequest, error: Exception, *, session: Session | Non
         "request_id": identifier if known.status >= _SERVER_ERROR else None,
         "release": __version__,
         "who": session.principal if session and known.status == Forbidden.status else None,
+        "granters": partial(_granters, context, known),
         "acts_as_role": session is not None and session.role_id is not None,
     }
     return render(request, "console/error.html", shown, status=known.status)
+
+
+def _granters(context: RequestContext | None, error: LakewardenError) -> list[Granter]:
+    """Who can grant the right whose lack is the error, as the audit of this request notes it."""
+    refused = context and context.trail.refused
+    if not context or not refused or refused.object_type not in set(ObjectType):
+        return []
+    kind = ObjectType(refused.object_type)
+    if refused.reason != error.message and kind is not ObjectType.SERVER:  # of another object, which may be hidden
+        return []
+    action = next((each for each in ACTIONS[kind] if each.value == refused.action), None)
+    asked = Asked(kind, refused.object_id, warehouse=context.trail.warehouse_id or "")
+    found = privileges.find([asked]).get(asked)
+    return granters.of(context, found.chain, action) if found and action else []
 
 
 _TITLES: Final = {

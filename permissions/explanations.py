@@ -103,7 +103,7 @@ def who_may(chain: Sequence[ObjectRef], action: Action, page: Page, *, expand: b
     if expand:
         roles = [each for each in candidates if each.startswith(ROLE_PREFIX)]
         candidates.update(explained.members_below(roles))
-    candidates = {each for each in candidates if each > (page.after or "")} - _deleted(candidates)
+    candidates = {each for each in candidates if each > (page.after or "")} - deleted(candidates)
     roles_of = _roles_of(candidates)
     found: list[tuple[Holder, str]] = []
     for principal in sorted(candidates):
@@ -181,6 +181,7 @@ def _roles_of(principals: Collection[PrincipalId]) -> RolesOf:
     return found
 
 
-def _deleted(principals: Collection[PrincipalId]) -> set[PrincipalId]:
+def deleted(principals: Collection[PrincipalId]) -> set[PrincipalId]:
+    """Those who are deleted users, whose grants have no effect."""
     gone = User.objects.filter(id__in=principals, deleted_at__isnull=False)
     return {PrincipalId(identifier) for identifier in gone.values_list("id", flat=True)}

@@ -129,6 +129,7 @@ def _managed(
         meanwhile=meanwhile,
         may_protect=granted.allows(actions.SET_PROTECTION),
         may_drop=granted.allows(actions.DROP),
+        granters=visit.granters(granted, actions.DROP),
         kept_for_s=warehouse.deletion_profile.expiration_s,
         typed=typed,
         problem=problem,

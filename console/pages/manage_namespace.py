@@ -68,6 +68,7 @@ def _shown(
         mark=mark(now),
         may_protect=granted.allows(NamespaceAction.SET_PROTECTION),
         may_drop=may_drop,
+        granters=visit.granters(granted, NamespaceAction.DELETE),
         inside=drop_namespace.preview(granted) if may_drop else None,
         kept_for_s=found.warehouse.deletion_profile.expiration_s,
         typed=typed,

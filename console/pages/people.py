@@ -133,6 +133,7 @@ def _role(visit: Visit, granted: Granted[Role], *, typed: str = "", problem: str
         graph=graph if graph and graph.lines else None,
         members=members,
         may_read=may_read,
+        granters=visit.granters(granted, RoleAction.READ_ASSIGNMENTS),
         may_manage=granted.allows(RoleAction.MANAGE_ASSIGNMENTS),
         may_delete=granted.allows(RoleAction.DELETE),
         may_assume=_may_assume(visit, found),

@@ -68,11 +68,11 @@ def _shown(visit: Visit, granted: Granted[Tabular], *, wanted: int | None, probl
     found = {each.id: each for each in documents.snapshots(metadata)}
     now, then = documents.current_snapshot(metadata), None if wanted is None else found.get(wanted)
     return visit.render(
-        "restore.html", **frame(granted), now=now, then=then, left=_left(found, now, then), problem=problem
+        "restore.html", **frame(visit, granted), now=now, then=then, left=_left(found, now, then), problem=problem
     )
 
 
-def frame(granted: Granted[Tabular]) -> dict[str, object]:
+def frame(visit: Visit, granted: Granted[Tabular]) -> dict[str, object]:
     """What pages about restoring a table show around it."""
     return {
         "section": "warehouses",
@@ -80,6 +80,7 @@ def frame(granted: Granted[Tabular]) -> dict[str, object]:
         "address": reverse("console:table", args=[granted.target.warehouse_id, granted.target.uuid]),
         "crumbs": crumbs(granted.target.namespace.warehouse, granted.target.namespace),
         "may_restore": granted.allows(TableAction.COMMIT),
+        "granters": visit.granters(granted, TableAction.COMMIT),
     }
 
 

@@ -58,7 +58,9 @@ def _shown(
             raise
     except LakewardenError as error:
         problem = problem or error.message
-    return visit.render("restore_metadata.html", **frame(granted), file=file, typed=typed, problem=problem, **shown)
+    return visit.render(
+        "restore_metadata.html", **frame(visit, granted), file=file, typed=typed, problem=problem, **shown
+    )
 
 
 def _look(granted: Granted[Tabular], file: str) -> dict[str, object]:

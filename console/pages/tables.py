@@ -168,6 +168,7 @@ def _data(visit: Visit, granted: Granted[Tabular], metadata: dict[str, Any]) -> 
         "snapshot_id": asked,
         "is_written": snapshot_id not in {None, -1},
         "may_read": granted.allows(TableAction.READ_DATA),
+        "granters": visit.granters(granted, TableAction.READ_DATA),
         "most": config.current().console.preview_rows,
     }
 

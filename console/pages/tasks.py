@@ -84,6 +84,7 @@ def _shown(visit: Visit, granted: Granted[Warehouse], task_id: UUID, *, problem:
         attempts=details.attempts,
         verbs=[(verb.value, _WORDS[verb]) for verb in _OFFERED.get(found.status, ())],
         may_control=granted.allows(WarehouseAction.CONTROL_ALL_TASKS),
+        granters=visit.granters(granted, WarehouseAction.CONTROL_ALL_TASKS),
         is_over=found.status in {Status.SUCCESS, Status.CANCELLED, Status.FAILED},
         problem=problem,
     )

@@ -33,7 +33,7 @@ def test_operators_pages_are_for_administrators(
     for other in ("bob", "stranger"):
         refused = visitor(other).get(page)
         assert refused.status == 403
-        assert "can grant you rights" in refused.body.decode()
+        assert "Can grant it: an administrator of the server" in refused.body.decode()
 
 
 def test_the_status_is_what_doctor_finds(visitor: Visitor, warehouse: Warehouse) -> None:
