@@ -37,7 +37,7 @@ from lakewarden.errors import (
 )
 from lakewarden.names import match_key
 from tenants import access
-from tenants.models import Project, TagDefinition, Warehouse
+from tenants.models import Project, Role, TagDefinition, Warehouse
 from tenants.models.project import PROJECT_ID
 
 M = TypeVar("M", bound=models.Model)
@@ -195,6 +195,14 @@ def _tag_definitions(asked: list[Asked]) -> _Pairs:
             yield each, Found(access.tag_chain(definition), definition.project)
 
 
+def _roles(asked: list[Asked]) -> _Pairs:
+    known = _of_ids(Role.objects.select_related("project"), (each.id for each in asked))
+    for each in asked:
+        role = known.get(_uuid(each.id))
+        if role is not None:
+            yield each, Found(access.role_chain(role), role.project)
+
+
 def _warehouses(asked: list[Asked]) -> _Pairs:
     known = _of_ids(Warehouse.objects.select_related("project"), (each.id for each in asked))
     for each in asked:
@@ -283,6 +291,7 @@ def _uuid(text: str) -> UUID | None:
 _FINDERS: dict[ObjectType, Callable[[list[Asked]], Iterator[Any]]] = {
     ObjectType.SERVER: _server,
     ObjectType.PROJECT: _projects,
+    ObjectType.ROLE: _roles,
     ObjectType.TAG_DEFINITION: _tag_definitions,
     ObjectType.WAREHOUSE: _warehouses,
     ObjectType.NAMESPACE: _namespaces,

@@ -36,8 +36,8 @@ def table(admin: AsgiClient, warehouse: Warehouse, grant: Grant) -> str:
 def test_the_weakest_right_learns_of_roles_by_name_and_of_users_by_kind(visitor: Visitor, table: str) -> None:
     shown = text_of(visitor("bob").get(f"{table.replace('/tables/', '/table/')}/manage"))
     assert (
-        "Can grant it: the role stewards , whoever owns the warehouse or manages its grants, "
-        "an administrator of the project." in shown
+        "Can grant it: the role stewards , whoever owns the table or manages its grants, "
+        "whoever owns the warehouse or manages its grants." in shown
     )
     assert "Tell them your id: oidc~bob" in shown
     assert [each for each in HIDDEN if each in shown] == []
@@ -48,7 +48,7 @@ def test_a_form_that_is_refused_names_them_too(visitor: Visitor, table: str) -> 
     refused = send(visitor("bob"), "/console/warehouses", form, name="orders")
     assert refused.status == 403
     shown = text_of(refused)
-    assert "Can grant it: the role stewards , whoever owns the warehouse" in shown
+    assert "Can grant it: the role stewards , whoever owns the table" in shown
     assert [each for each in HIDDEN if each in shown] == []
     hidden = send(visitor("stranger"), "/console/warehouses", form, name="orders")
     assert hidden.status == 404
