@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, StorageState
+from playwright.sync_api import Browser, Page, StorageState
 
 from tests.console.furnished import Furnished, furnish
-from tests.console.pages import WIDE, Open, sign_in
+from tests.console.pages import WIDE, Open, is_complaint, sign_in
 from tests.servers import chromium
 from tests.servers.lakewarden_server import start_dev
 
@@ -58,8 +58,3 @@ def open_page(browser: Browser, lake: Furnished, signed_in: StorageState) -> Ite
     for context in contexts:
         context.close()
     assert complaints == []
-
-
-def is_complaint(message: ConsoleMessage) -> bool:
-    # a page that says 403 or 404 is what was asked for
-    return message.type == "error" and "the server responded with a status of 4" not in message.text

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
-from playwright.sync_api import Page
+from playwright.sync_api import ConsoleMessage, Page
 
 from tests.console.furnished import Furnished
 
@@ -23,6 +23,11 @@ def sign_in(page: Page, lake: Furnished) -> None:
     page.locator("input[name=password]").fill(person.password)
     page.locator("input[name=password]").press("Enter")
     page.wait_for_url("**/console/warehouses")
+
+
+def is_complaint(message: ConsoleMessage) -> bool:
+    # a page that says 403 or 404 is what was asked for
+    return message.type == "error" and "the server responded with a status of 4" not in message.text
 
 
 def _table(lake: Furnished, tab: str) -> str:

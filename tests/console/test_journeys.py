@@ -1,14 +1,12 @@
-"""What administrators do, from page to page; once with the keyboard alone."""
+"""What administrators do, from page to page. `test_keyboard` does it without a mouse."""
 
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.console.furnished import Furnished
 from tests.console.pages import Open
-
-MOST_STEPS = 80
 
 
 def test_a_warehouse_is_checked_live_and_created(open_page: Open, lake: Furnished) -> None:
@@ -61,41 +59,3 @@ def test_grant_and_revoke_with_a_press(open_page: Open, lake: Furnished) -> None
     expect(page.get_by_role("button", name="Grant modify to Mira Koch")).to_be_visible()
     page.get_by_role("button", name="Revoke select of Mira Koch").click()
     expect(page.get_by_text("Mira Koch")).to_have_count(0)
-
-
-def test_protect_drop_and_bring_back_with_the_keyboard_alone(open_page: Open, lake: Furnished) -> None:
-    page = open_page(f"/namespaces/{lake.namespace('sales')}")
-    go_to(page, "returns")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/tables/**")
-    go_to(page, "Manage")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/manage")
-    go_to(page, "Protect")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Nobody can drop this table")).to_be_visible()
-    go_to(page, "Lift the protection")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Whoever may modify this table")).to_be_visible()
-    go_to(page, "name", attribute="id")
-    page.keyboard.type("returns")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/namespaces/**")
-    expect(page.get_by_role("link", name="returns")).to_have_count(0)
-    page.goto(f"{lake.warehouse}/dropped")
-    row = page.get_by_role("row", name=re.compile("sales.returns"))
-    expect(row).to_be_visible()
-    # the most recently dropped comes first
-    go_to(page, "Bring back")
-    page.keyboard.press("Enter")
-    expect(row).to_have_count(0)
-    assert lake.catalog.table_exists("sales.returns")
-
-
-def go_to(page: Page, text: str, *, attribute: str = "textContent") -> None:
-    """Press Tab until the element with this text has the focus, as somebody without a mouse does."""
-    for _ in range(MOST_STEPS):
-        page.keyboard.press("Tab")
-        if page.evaluate(f"document.activeElement.{attribute}.trim()") == text:
-            return
-    raise AssertionError(f"{text} is not reached by {MOST_STEPS} presses of Tab")
