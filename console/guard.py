@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Final
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.security import SecurityMiddleware
@@ -11,6 +12,7 @@ from django.views.decorators.clickjacking import xframe_options_deny
 from django.views.decorators.http import require_safe
 
 from console import cookies
+from lakewarden.http.request import base_uri
 
 _POLICY: Final = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
@@ -25,6 +27,7 @@ def secured(view: View) -> View:
 
     @wraps(view)
     def answer(request: HttpRequest, **path: str) -> HttpResponseBase:
+        _know_public_address(request)
         cookies.take_form_token(request)
         response = view(request, **path)
         cookies.give_form_token(request, response)
@@ -33,6 +36,13 @@ def secured(view: View) -> View:
         return response
 
     return xframe_options_deny(_secured(answer))
+
+
+def _know_public_address(request: HttpRequest) -> None:
+    """Django compares the origin of a form with these; a proxy that is not trusted cannot tell another address."""
+    if "x-forwarded-host" in request.headers:
+        address = urlsplit(base_uri(request))
+        request.META |= {"HTTP_HOST": address.netloc, "wsgi.url_scheme": address.scheme}
 
 
 def guarded(view: View) -> View:

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.middleware.csrf import REASON_BAD_ORIGIN
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_protect
 
@@ -36,6 +37,7 @@ from tenants import access
 LIVE_S: Final = 3.0
 """Between two looks at a part of a page that a browser follows."""
 _SERVER_ERROR: Final = 500
+_ORIGIN_FAILED: Final = REASON_BAD_ORIGIN.partition(" - ")[0]
 _TOKEN: Final = "csrfmiddlewaretoken"  # noqa: S105 the name of a field
 SECRET_FIELDS: Final = "credential-"  # noqa: S105 how names begin
 """How the names of fields begin that may hold a secret."""
@@ -106,10 +108,16 @@ def pages(view: Callable[..., HttpResponse]) -> View:
     return secured(answer)
 
 
-def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 Django's signature
-    """The page for a form whose token is missing or of another browser (`CSRF_FAILURE_VIEW`)."""
-    stale = "This form was not sent from a page of the console, or that page is too old: load it again, then send it"
-    return error_page(request, Forbidden(stale))
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The page for a form from elsewhere, or whose token is missing or of another browser (`CSRF_FAILURE_VIEW`)."""
+    text = "This form was not sent from a page of the console, or that page is too old: load it again, then send it"
+    if reason.startswith(_ORIGIN_FAILED):
+        text = (
+            f"This form was sent from {request.headers.get('origin', '')[:300]}, but this server takes its own address "
+            f"for {base_uri(request)}. If the first is where people reach it, its operator sets "
+            "LAKEWARDEN__SERVER__BASE_URI to that address, or LAKEWARDEN__SERVER__TRUSTED_PROXIES to the proxy in front"
+        )
+    return error_page(request, Forbidden(text))
 
 
 def _visited(view: Callable[..., HttpResponse], *, methods: tuple[str, ...]) -> Callable[..., HttpResponse]:
