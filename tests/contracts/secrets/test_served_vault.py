@@ -11,7 +11,7 @@ import pytest
 
 from tests.contracts.storage.served_leaks import leaks
 from tests.integration.storage.served_lake import WAREHOUSES, ServedLake, serve_lake
-from tests.servers import openbao, sick_store
+from tests.servers import openbao, otlp, sick_store
 from tests.servers.openbao import FOLDER, MOUNT, PASSWORD, OpenBao
 from tests.servers.sick_store import SickStore
 
@@ -62,10 +62,11 @@ class Lake:
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    with openbao.start() as bao, sick_store.start() as store:
+    with openbao.start() as bao, sick_store.start() as store, otlp.start() as collector:
         vault = {"URL": bao.url, "MOUNT": MOUNT, "PATH": FOLDER, "AUTH": "userpass", "USERNAME": "svc"}
         vault |= {"PASSWORD": PASSWORD, "TIMEOUT_S": "3"}
         settings = {f"LAKEWARDEN__SECRETS__VAULT__{name}": value for name, value in vault.items()}
+        settings |= {"LAKEWARDEN__TRACING__ENDPOINT": collector.url, "LAKEWARDEN__TRACING__SAMPLE_RATIO": "1"}
         folder = tmp_path_factory.mktemp("lake")
         with serve_lake(
             folder, {}, LAKEWARDEN__SECRETS__BACKEND="vault", LAKEWARDEN__LOG__LEVEL="DEBUG", **settings
@@ -75,7 +76,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
             vaulted = served.warehouse("vaulted", PROFILE | {"endpoint": store.url}, **more)
             yield Lake(served, served.for_engine(plain), store, bao, vaulted, plain)
             secrets = {"the key": SECRET, "the new key": NEW_SECRET, "the password": PASSWORD, "the root": bao.root}
-            assert leaks(served, secrets) == []
+            served.server.stop()  # sends the spans that wait
+            served.server.start()
+            assert collector.bodies
+            assert leaks(served, secrets, traces=collector.bodies) == []
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -1,7 +1,7 @@
 """Searches all that a served Lakewarden has written, answers to its administrator, and keeps, for secrets."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +20,14 @@ _TOLD: Final = (
 )
 
 
-def leaks(served: ServedLake, secrets: Mapping[str, str], *logs: Path) -> list[str]:
-    """Where which of the `secrets` is; `logs` are those of other processes."""
+def leaks(served: ServedLake, secrets: Mapping[str, str], *logs: Path, traces: Iterable[bytes] = ()) -> list[str]:
+    """Where which of the `secrets` is; `logs` are those of other processes, `traces` what a collector received."""
     marks = Marks({"the caller's token": served.token, **secrets})
     marks.note("the server's log", served.server.log_text())
     for log in logs:
         marks.note(f"the log {log.name}", log.read_text())
+    for body in traces:
+        marks.note("a trace", body.decode(errors="replace"))
     found = [f"a signature in {where}" for where, text in marks.seen if SIGNATURES.search(text)]
     for path in _TOLD:
         answer = served.ask("GET", path)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -13,7 +14,7 @@ import urllib3
 from tests.contracts.storage.s3_warehouse import sent
 from tests.contracts.storage.served_leaks import leaks
 from tests.integration.storage.served_lake import ServedLake, serve_lake
-from tests.servers import sick_front
+from tests.servers import otlp, sick_front
 from tests.servers.minio import MinioServer, minio
 from tests.servers.s3_server import REGION
 from tests.servers.sick_front import SickFront
@@ -70,10 +71,10 @@ class Lake:
 def lake(minio: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     name = minio.new_bucket()
     owner = minio.new_owner(name)
-    with (
-        sick_front.before(minio.address) as sts,
-        serve_lake(tmp_path_factory.mktemp("lake"), SETTINGS, LAKEWARDEN__LOG__LEVEL="DEBUG") as served,
-    ):
+    with otlp.start() as collector, sick_front.before(minio.address) as sts, ExitStack() as stack:
+        traced = {"LAKEWARDEN__TRACING__ENDPOINT": collector.url, "LAKEWARDEN__TRACING__SAMPLE_RATIO": "1"}
+        settings = traced | {"LAKEWARDEN__LOG__LEVEL": "DEBUG"}
+        served = stack.enter_context(serve_lake(tmp_path_factory.mktemp("lake"), SETTINGS, **settings))
 
         def warehouse(prefix: str, **more: Any) -> str:
             profile, credential = sent(minio, name, owner, **{"key-prefix": prefix, "sts-enabled": True} | more)
@@ -94,7 +95,11 @@ def lake(minio: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         )
         yield found
         assert found.issued
-        assert leaks(served, {"the warehouse's key": owner.secret_access_key, **found.issued}) == []
+        served.server.stop()  # sends the spans that wait
+        served.server.start()
+        assert any(each.name.endswith("/v1/aws/s3/sign") for each in collector.spans)
+        secrets = {"the warehouse's key": owner.secret_access_key, **found.issued}
+        assert leaks(served, secrets, traces=collector.bodies) == []
 
 
 @pytest.fixture(autouse=True)
