@@ -10,8 +10,9 @@ from uuid import UUID
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.jobs.metadata import FROM_POSITION, LOG_ID, TO_POSITION
+from pipeline.jobs.plans import Plans
 from pipeline.jobs.write import Part, Snapshot, TableWriter, Written
-from pipeline.transforms.events import QUANTILES, events_of, fields_of, tables_of
+from pipeline.transforms.events import events_of, summaries_of, tables_of
 
 SCHEDULER_POOL = "spark.scheduler.pool"
 _SUMMARY = "spark.sql.iceberg.snapshot-property"
@@ -40,7 +41,9 @@ class Flushed:
         return sum(each.files for each in self.snapshots)
 
 
-def flush(log: DataFrame, *, after: int, log_id: UUID, writer: TableWriter, at_once: int) -> Flushed | None:
+def flush(
+    log: DataFrame, *, after: int, log_id: UUID, writer: TableWriter, plans: Plans, at_once: int
+) -> Flushed | None:
     """Write LOG_SCHEMA's batches behind the position `after`; None if there are none.
 
     One job reads them and finds out which tables they are for; then each table is written, `at_once` at a time. All
@@ -49,21 +52,22 @@ def flush(log: DataFrame, *, after: int, log_id: UUID, writer: TableWriter, at_o
     began = time.time()
     events = events_of(log.where(f"position > {after}")).persist()
     try:
-        found = tables_of(events).collect()
+        found = tables_of(summaries_of(events).collect())
         if not found:
             return None
-        upto = max(row.to_position for row in found)
+        upto = max(each.upto for each in found)
+        plans.choose(events=sum(each.events for each in found), table_rows=writer.largest_mirror())
         _name_positions(log.sparkSession, log_id=log_id, first=after + 1, last=upto)
         parts = [
             Part(
-                table=tuple(json.loads(row.table)),
-                events=events.where(events["table"] == row.table),
-                count=row.events,
-                fields=fields_of(row.shapes),
-                has_metadata=row.has_metadata,
+                table=tuple(json.loads(each.table)),
+                events=events.where(events["table"] == each.table),
+                count=each.events,
+                fields=each.fields,
+                has_metadata=each.has_metadata,
                 upto=upto,
             )
-            for row in found
+            for each in found
         ]
         done = _write_all(parts, writer, at_once=at_once)
     finally:
@@ -78,7 +82,7 @@ def flush(log: DataFrame, *, after: int, log_id: UUID, writer: TableWriter, at_o
         rejected=sum(written.rejected for written in done),
         began=began,
         ended=ended,
-        ages=tuple((ended - micros / 1e6, row.events / len(QUANTILES)) for row in found for micros in row.timestamps),
+        ages=tuple((ended - micros / 1e6, events) for each in found for micros, events in each.timestamps),
     )
 
 

@@ -150,7 +150,6 @@ class Lake:
                 self.spark._jsparkSession,  # noqa: SLF001  no public way
                 self.name(table),
             )
-            found.refresh()
         except AnalysisException as error:
             if error.getCondition() in _MISSING:
                 return None

@@ -50,6 +50,11 @@ class Metadata:
                 return Covered(int(summary[TO_POSITION]), int(snapshot["snapshot-id"]), summary)
         return None
 
+    def rows(self, log: UUID) -> int:
+        """How many it had after the newest snapshot of this log; deleted ones that are still in files count, too."""
+        covered = self.covered(log)
+        return int(covered.summary.get("total-records", 0)) if covered else 0
+
     def _history(self) -> Iterator[Mapping[str, Any]]:
         """The current snapshot and its ancestors, the newest first."""
         known = {each["snapshot-id"]: each for each in self.content.get("snapshots", ())}

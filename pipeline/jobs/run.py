@@ -118,6 +118,7 @@ class Pipeline:
 
 
 SETTINGS = {
+    "spark.python.daemon.module": "pipeline.jobs.worker_daemon",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.caseSensitive": "true",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -18,6 +18,7 @@ from pipeline.jobs.flush import SCHEDULER_POOL, flush
 from pipeline.jobs.lake import Lake
 from pipeline.jobs.lease import Lease
 from pipeline.jobs.options import Options
+from pipeline.jobs.plans import Plans
 from pipeline.jobs.status import Status, answer, sentence
 from pipeline.jobs.table_locks import TableLocks
 from pipeline.jobs.write import TableWriter
@@ -52,6 +53,7 @@ class WarehouseStream:
         self._stopping = stopping
         self.catalog = f"w{warehouse.id.hex}"
         self._writer: TableWriter | None = None
+        self._plans: Plans | None = None
         self._batch_failure: Exception | None = None
         self._has_waited = False
 
@@ -186,7 +188,8 @@ class WarehouseStream:
         try:
             self.lease.ensure()
             self.status.become("flushing")
-            if self._writer is None:
+            if self._writer is None or self._plans is None:
+                self._plans = Plans(batch.sparkSession)
                 self._writer = TableWriter(
                     Lake(batch.sparkSession, self.catalog, self.warehouse.log_id),
                     log_id=self.warehouse.log_id,
@@ -201,6 +204,7 @@ class WarehouseStream:
                 after=self._flushed(),
                 log_id=self.warehouse.log_id,
                 writer=self._writer,
+                plans=self._plans,
                 at_once=self._options.config.tables_at_once,
             )
             if flushed is not None:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -53,7 +53,7 @@ class Part:
     table: Identifier
     events: DataFrame
     count: int
-    fields: dict[str, Shape]
+    fields: Mapping[str, Shape]
     has_metadata: bool
     upto: int
 
@@ -113,6 +113,11 @@ class TableWriter:
             with self._locks.held(target):
                 self._again(partial(self._target, part, target, kind, done, is_main=number == 0))
         return done
+
+    def largest_mirror(self) -> int:
+        """Rows of the largest mirror among the tables whose metadata are kept."""
+        kept = [each for each in list(self._known.values()) if each.properties.get(KIND) == Kind.MIRROR]
+        return max((each.rows(self._log_id) for each in kept), default=0)
 
     def added_files(self, snapshot: Snapshot) -> list[str]:
         """The paths of the data files that it added."""

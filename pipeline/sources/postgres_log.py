@@ -26,6 +26,8 @@ _ARROW = pa.schema(
     [("position", pa.int64()), ("encoding", pa.int32()), ("tables", pa.string()), ("content", pa.binary())]
 )
 _BLOCK_BYTES = 4 * 1024 * 1024
+_SMALL_EVENTS = 10_000
+_SMALL_BYTES = 8 * 1024 * 1024
 _CONNECT_TIMEOUT_S = 10
 _STATEMENT_TIMEOUT_MS = 300_000
 
@@ -112,6 +114,7 @@ class LogReader(DataSourceStreamReader):
         self._partitions = int(options["partitions"])
         self._connection: psycopg.Connection[Any] | None = None
         self._given = 0
+        self._is_small = False
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_connection": None}
@@ -122,6 +125,7 @@ class LogReader(DataSourceStreamReader):
     def latestOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
         """Where the next micro-batch ends; where the last one ended, while no flush is due."""
         waiting = self._waiting()
+        self._is_small = waiting.events <= _SMALL_EVENTS and waiting.bytes <= _SMALL_BYTES
         if self._triggers.fire(waiting):
             self._given = max(self._given, self._bounded(waiting))
         else:
@@ -129,9 +133,9 @@ class LogReader(DataSourceStreamReader):
         return {"position": self._given}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """The positions as ranges of equal length."""
+        """The positions as ranges of equal length; one of all where there is little to share."""
         first, last = start["position"], end["position"]
-        count = min(self._partitions, last - first)
+        count = min(1 if self._is_small else self._partitions, last - first)
         bounds = [first + (last - first) * number // count for number in range(count + 1)] if count > 0 else []
         return [InputPartition(each) for each in pairwise(bounds)]
 

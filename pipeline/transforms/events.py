@@ -1,14 +1,15 @@
 """The durable log as a DataFrame, and its events one by one."""
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from pipeline.transforms.shapes import Shape, merged, shape_of
 
@@ -17,18 +18,12 @@ LOG_SCHEMA = "position long, encoding int, tables string, content binary"
 
 EVENT_SCHEMA = (
     "position long, event int, table string, sequence long, timestamp timestamp, operation string, row_id string, "
-    "row string, metadata map<string, string>, shape string"
+    "row string, metadata map<string, string>, summary string"
 )
 """An event. `table` is JSON: namespace and name. `row` is the JSON of `after`, or of `before` in a delete.
 
-`shape` is set in the first event of a table in each Arrow block: it has the fields of all its events in the block.
+`summary` is set in the first event of a table in each Arrow block: the JSON of a `Summary` of all its events there.
 """
-
-TABLE_SCHEMA = (
-    "table string, events long, from_position long, to_position long, has_metadata boolean, "
-    "shapes array<struct<position: long, event: int, shape: string>>, timestamps array<long>"
-)
-"""What a range of the log holds for a table; `timestamps` (microseconds) are the quantiles of `QUANTILES`."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 _ARROW = pa.schema(
@@ -42,7 +37,7 @@ _ARROW = pa.schema(
         ("row_id", pa.string()),
         ("row", pa.string()),
         ("metadata", pa.map_(pa.string(), pa.string())),
-        ("shape", pa.string()),
+        ("summary", pa.string()),
     ]
 )
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
@@ -64,7 +59,30 @@ class Event(msgspec.Struct, rename="camel"):
     metadata: dict[str, msgspec.Raw] | None = None
 
 
+class Summary(msgspec.Struct):
+    """What some events of a table have together; `timestamps` (microseconds) are their quantiles of `QUANTILES`."""
+
+    events: int
+    upto: int
+    has_metadata: bool
+    shape: msgspec.Raw
+    timestamps: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table's events in a range of the log. `timestamps`: (microseconds, events that have about this one)."""
+
+    table: str
+    events: int
+    upto: int
+    has_metadata: bool
+    fields: Mapping[str, Shape]
+    timestamps: tuple[tuple[int, float], ...]
+
+
 _EVENTS = msgspec.json.Decoder(list[Event])
+_SUMMARIES = msgspec.json.Decoder(Summary)
 ROWS = msgspec.json.Decoder(float_hook=Decimal)
 """Reads the JSON of a row with all digits of its numbers."""
 _TEXT = msgspec.json.Decoder(str)
@@ -75,25 +93,32 @@ def events_of(log: DataFrame) -> DataFrame:
     return log.select("position", "encoding", "tables", "content").mapInArrow(_exploded, EVENT_SCHEMA)
 
 
-def tables_of(events: DataFrame) -> DataFrame:
-    """TABLE_SCHEMA from EVENT_SCHEMA: which tables, with how many events and which fields."""
-    shapes = f.collect_list(f.when(f.col("shape").isNotNull(), f.struct("position", "event", "shape")))
-    return events.groupBy("table").agg(
-        f.count("*").alias("events"),
-        f.min("position").alias("from_position"),
-        f.max("position").alias("to_position"),
-        (f.count("metadata") > 0).alias("has_metadata"),
-        shapes.alias("shapes"),
-        f.percentile_approx(f.unix_micros("timestamp"), list(QUANTILES), 1000).alias("timestamps"),
+def summaries_of(events: DataFrame) -> DataFrame:
+    """The summaries in EVENT_SCHEMA, with where they are: a few for each table, so that the driver can add them up."""
+    return events.where("summary is not null").select("position", "event", "table", "summary")
+
+
+def tables_of(summaries: Iterable[tuple[int, int, str, str]]) -> list[Found]:
+    """Which tables there are, from rows of `summaries_of`."""
+    found: dict[str, list[Summary]] = {}
+    for _position, _event, table, summary in sorted(summaries):
+        found.setdefault(table, []).append(_SUMMARIES.decode(summary))
+    return [_added_up(table, parts) for table, parts in found.items()]
+
+
+def _added_up(table: str, parts: list[Summary]) -> Found:
+    """`parts` are in the order of the log."""
+    shape: Shape = {"struct": {}}
+    for part in parts:
+        shape = merged(shape, msgspec.json.decode(part.shape))
+    return Found(
+        table=table,
+        events=sum(part.events for part in parts),
+        upto=max(part.upto for part in parts),
+        has_metadata=any(part.has_metadata for part in parts),
+        fields=shape["struct"] if isinstance(shape, dict) else {},
+        timestamps=tuple((each, part.events / len(QUANTILES)) for part in parts for each in part.timestamps),
     )
-
-
-def fields_of(shapes: Iterable[tuple[int, int, str]]) -> dict[str, Shape]:
-    """The fields of a table's events, in the order in which they came, from `shapes` of TABLE_SCHEMA."""
-    whole: Shape = {"struct": {}}
-    for _position, _event, shape in sorted(shapes):
-        whole = merged(whole, msgspec.json.decode(shape))
-    return whole["struct"] if isinstance(whole, dict) else {}
 
 
 def _exploded(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -108,12 +133,32 @@ def _exploded(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield block.close()
 
 
+class _Table:
+    """Of a block: the rows of its events in the block, and what they have together."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.has_metadata = False
+        self.shape: Shape = None
+
+    def summary(self, columns: Mapping[str, list[Any]]) -> str:
+        times = sorted(columns["timestamp"][row] for row in self.rows)
+        summary = Summary(
+            events=len(self.rows),
+            upto=max(columns["position"][row] for row in self.rows),
+            has_metadata=self.has_metadata,
+            shape=msgspec.Raw(msgspec.json.encode(self.shape)),
+            timestamps=[times[int(quantile * len(times))] for quantile in QUANTILES],
+        )
+        return msgspec.json.encode(summary).decode()
+
+
 class _Block:
     """Events as columns, until there are enough for an Arrow block."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {name: [] for name in _ARROW.names}
-        self.shapes: dict[str, tuple[int, Shape]] = {}
+        self.tables: defaultdict[str, _Table] = defaultdict(_Table)
 
     @property
     def size(self) -> int:
@@ -127,9 +172,10 @@ class _Block:
             self._append(row["position"], number, names[event.table], event, raw)
 
     def _append(self, position: int, number: int, table: str, event: Event, raw: msgspec.Raw) -> None:
-        known = self.shapes.get(table)
-        shape = merged(known[1] if known else None, _shape(raw))
-        self.shapes[table] = (known[0] if known else self.size, shape)
+        known = self.tables[table]
+        known.rows.append(self.size)
+        known.has_metadata |= bool(event.metadata)
+        known.shape = merged(known.shape, _shape(raw))
         values = (
             position,
             number,
@@ -146,8 +192,8 @@ class _Block:
             column.append(value)
 
     def close(self) -> pa.RecordBatch:
-        for first, shape in self.shapes.values():
-            self.columns["shape"][first] = msgspec.json.encode(shape).decode()
+        for table in self.tables.values():
+            self.columns["summary"][table.rows[0]] = table.summary(self.columns)
         return pa.RecordBatch.from_pydict(self.columns, schema=_ARROW)
 
 

@@ -5,8 +5,9 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
-from pipeline.transforms.events import _exploded, fields_of
+from pipeline.transforms.events import QUANTILES, Found, _exploded, tables_of
 
 TABLES = json.dumps([{"table": "a.t", "namespace": ["a"], "name": "t", "id": None}])
 
@@ -49,15 +50,27 @@ def test_metadata_are_texts() -> None:
     assert dict(row["metadata"]) == {"a": "x\n", "b": "1.50", "c": None, "d": '{"e":[]}'}
 
 
-def test_the_first_event_of_a_table_in_a_block_carries_the_fields_of_all() -> None:
-    rows = exploded(event(after='{"a":1}'), event(after='{"b":"x","a":1.5}'))
-    assert [row["shape"] is None for row in rows] == [False, True]
-    assert fields_of([(1, 0, rows[0]["shape"])]) == {"a": "double", "b": "string"}
+def found(rows: list[dict[str, Any]]) -> list[Found]:
+    names = ("position", "event", "table", "summary")
+    return tables_of([tuple(row[name] for name in names) for row in rows if row["summary"] is not None])
 
 
-def test_fields_of_blocks_are_merged_in_the_order_of_the_log() -> None:
-    shapes = [(9, 0, '{"struct":{"a":"string"}}'), (2, 1, '{"struct":{"a":"int"}}'), (2, 0, "null")]
-    assert fields_of(shapes) == {"a": "int"}
+def test_the_first_event_of_a_table_in_a_block_carries_what_all_have() -> None:
+    rows = exploded(event(after='{"a":1}'), event(after='{"b":"x","a":1.5}', metadata='{"c":1}', timestamp="9"))
+    assert [row["summary"] is None for row in rows] == [False, True]
+    (table,) = found(rows)
+    assert (table.table, table.events, table.upto, table.has_metadata) == ('["a","t"]', 2, 2, True)
+    assert table.fields == {"a": "double", "b": "string"}
+    assert [micros for micros, _ in table.timestamps] == [5000, 5000, 9000, 9000, 9000]
+    assert sum(events for _, events in table.timestamps) == pytest.approx(2)
+
+
+def test_what_blocks_have_is_added_up_in_the_order_of_the_log() -> None:
+    first, second = (exploded(event(after=after)) for after in ('{"a":1}', '{"a":"x"}'))
+    second[0]["position"] = 0
+    (table,) = found([*first, *second])
+    assert (table.events, table.fields, len(table.timestamps)) == (2, {"a": "string"}, 2 * len(QUANTILES))
+    assert found([]) == []
 
 
 def test_what_cannot_be_read_or_shown_harms_no_other_event() -> None:
