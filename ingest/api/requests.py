@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 import msgspec
 
 from ingest import events, metrics, pipeline_series
-from ingest.api import overview
+from ingest.api import overview, tables
 from ingest.api.callers import Sender
 from ingest.api.intake import Decisions, said
 from ingest.api.memory import IN_FLIGHT
@@ -41,6 +42,7 @@ from lakewarden.http.call_recording import note_call, note_refused
 from lakewarden.http.codings import unpacked
 from lakewarden.http.errors import as_lakewarden_error
 from lakewarden.http.refusal import refusal
+from lakewarden.paging import Page
 from lakewarden.usage.call_counter import COUNTS
 
 T = TypeVar("T")
@@ -258,9 +260,13 @@ def _of_the_fallback_file(warehouse_id: UUID) -> list[list[str]]:
 
 
 async def _analytics(asked: Asked, request: HotRequest, sender: Sender, context: RequestContext) -> Answer:
-    del request
-    warehouse_id, _ = await _seen(asked, sender, context, label(asked, "GET"))
-    return _json(await sources.analytics(warehouse_id))
+    page = Page.parse(dict(parse_qsl(request.query.decode("latin-1"))))
+
+    async def look() -> dict[str, Any]:
+        warehouse_id = await find(asked, context)
+        return await sources.analytics(warehouse_id) | await tables.read(context, warehouse_id, page)
+
+    return _json(await _noted(context, label(asked, "GET"), look(), sender))
 
 
 async def _flush(asked: Asked, request: HotRequest, sender: Sender, context: RequestContext) -> Answer:
