@@ -1,6 +1,7 @@
 """The durable log as a DataFrame, and its events one by one."""
 
 import gzip
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ _ARROW = pa.schema(
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """Microseconds of the years 1 to 9999, which engines can show; a timestamp beyond them becomes the nearest one."""
 BLOCK_EVENTS = 10_000
+_DEEPEST = 10_000
 _GZIP = 1
 
 
@@ -121,7 +123,15 @@ def _added_up(table: str, parts: list[Summary]) -> Found:
     )
 
 
+def allow_deep_rows() -> None:
+    """The gateway takes rows that are nested as deeply as its own stack allows. Less of Spark's is left, and a single
+    such row would stop the pipeline.
+    """
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEPEST))
+
+
 def _exploded(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    allow_deep_rows()
     block = _Block()
     for batch in blocks:
         for row in batch.to_pylist():

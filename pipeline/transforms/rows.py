@@ -21,7 +21,7 @@ from pipeline.transforms.columns import (
     quoted,
     sql_type,
 )
-from pipeline.transforms.events import ROWS
+from pipeline.transforms.events import ROWS, allow_deep_rows
 from pipeline.transforms.values import Misfit, Misfits, Row
 
 MISFITS = "_cdc_misfits"
@@ -115,6 +115,7 @@ def _typing(columns: tuple[Column, ...]) -> Callable[[Iterable[pa.RecordBatch]],
 
 
 def _typed_blocks(columns: tuple[Column, ...], blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    allow_deep_rows()
     fields = written(columns)
     row = Row.of(fields, top=True)
     required = frozenset(row.required)

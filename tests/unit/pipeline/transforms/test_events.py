@@ -2,12 +2,16 @@
 
 import gzip
 import json
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from pipeline.transforms.events import QUANTILES, Found, _exploded, tables_of
+from pipeline.transforms.columns import Column
+from pipeline.transforms.events import _ARROW, QUANTILES, Found, _exploded, tables_of
+from pipeline.transforms.rows import MISFITS, _typed_blocks
 
 TABLES = json.dumps([{"table": "a.t", "namespace": ["a"], "name": "t", "id": None}])
 
@@ -32,6 +36,25 @@ def test_rows_keep_all_digits_as_they_were_sent() -> None:
     (row,) = exploded(event(after='{"a": 1.10, "b":9223372036854775808}'))
     assert row["row"] == '{"a": 1.10, "b":9223372036854775808}'
     assert (row["position"], row["event"], row["table"], row["sequence"]) == (1, 0, '["a","t"]', 1)
+
+
+@pytest.fixture
+def usual_recursion() -> Iterator[None]:
+    """Whatever was allowed before."""
+    before = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.parametrize("member", ["after", "metadata"])
+@pytest.mark.usefixtures("usual_recursion")
+def test_rows_that_are_nested_as_deeply_as_python_reads_stop_nothing(member: str) -> None:
+    depth = 990  # more than is left of the stack here
+    (row,) = exploded(event(**{member: '{"a":' + "[" * depth + "]" * depth + "}"}))
+    columns = (Column("a", "string"),)
+    (block,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
+    (typed,) = block.to_pylist()
+    assert len(typed[MISFITS]) == (member == "after")
 
 
 def test_a_delete_carries_what_was_before() -> None:
