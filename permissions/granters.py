@@ -34,7 +34,7 @@ def of(context: RequestContext, chain: Sequence[ObjectRef], action: Action) -> l
     """Those who can grant what `action` on the last object of the chain needs, the nearest to it first.
 
     A role has its name for whoever lists the roles of the project, a user for whoever lists the users of the server or
-    reads the grants on the object that their right comes from; each kind of others is told once.
+    reads the grants on the object that their right comes from; of each kind of others there is one entry.
     """
     found = _found(chain, action)
     names = principal_names.of(found)
