@@ -64,7 +64,7 @@ k8s: setup ## A release on a real Kubernetes node with the project's own image (
 conformance: setup ## Real engines, and suites that nobody here wrote (see README for what they need)
 	$(BIN)/pytest tests/conformance $(ARGS)
 
-pipeline: setup ## Change data from the log to Iceberg tables, on Spark (needs Java; Iceberg's jars are fetched)
+pipeline: setup ## Change data from the log to Iceberg tables, on Spark (needs Java and Chromium; Iceberg's jars are fetched)
 	$(BIN)/pytest tests/pipeline $(ARGS)
 
 console: setup ## Each page of the console in a real Chromium, with axe-core (needs Chromium, npm, Maven, Go and a JDK 17)

@@ -8,6 +8,7 @@ import argparse
 import os
 import re
 import sys
+from urllib.parse import quote
 
 from benchmarks.authorization.filling import filled, known
 from benchmarks.authorization.installation import Installation
@@ -102,7 +103,8 @@ def _furnished(server: InProcess, warehouse: str) -> Ids:
 
     catalog, place = f"/catalog/v1/{warehouse}", "namespaces/small"
     call(f"{catalog}/namespaces", {"namespace": ["small"]})
-    orders = call(f"{catalog}/{place}/tables", {"name": "orders", "schema": _SCHEMA})["metadata"]
+    created = call(f"{catalog}/{place}/tables", {"name": "orders", "schema": _SCHEMA})
+    orders = created["metadata"]
     call(f"{catalog}/{place}/tables/orders", {"requirements": [], "updates": _snapshot(orders)})
     view = {"name": "all_orders", "schema": _SCHEMA, "view-version": _VIEW, "properties": {}}
     all_orders = call(f"{catalog}/{place}/views", view)["metadata"]
@@ -118,6 +120,7 @@ def _furnished(server: InProcess, warehouse: str) -> Ids:
         ids["n0"],
         ids["small"],
         orders["table-uuid"],
+        quote(created["metadata-location"], safe=""),
         all_orders["view-uuid"],
         found["identifiers"][0]["id"],
         call("/management/v1/role", {"name": "analysts"})["id"],

@@ -8,12 +8,15 @@ from benchmarks.failures import BenchmarkError
 
 @dataclass(frozen=True)
 class Ids:
-    """`namespace` holds a share of the tables, `small` only `table`, `view` and `generic`."""
+    """`namespace` holds a share of the tables, `small` only `table`, `view` and `generic`. `file`: of the table's
+    metadata log, as it stands in an address.
+    """
 
     warehouse: str
     namespace: str
     small: str
     table: str
+    file: str
     view: str
     generic: str
     role: str
@@ -21,6 +24,7 @@ class Ids:
 
 
 _W: Final = "/console/warehouses/{warehouse}"
+_TABS: Final = ("schema", "snapshots", "properties", "connect", "metadata")
 PAGES: Final[dict[str, list[str]]] = {
     "warehouses": ["/console/warehouses"],
     "projects": ["/console/projects"],
@@ -31,13 +35,14 @@ PAGES: Final[dict[str, list[str]]] = {
     "tree-namespace": ["/console/tree/namespaces/{namespace}"],
     "find": [f"{_W}/search?q=t4711", f"{_W}/search?q=zzz"],
     "find-everywhere": ["/console/search?q=t4711"],
-    "table": [f"{_W}/tables/{{table}}?tab={tab}" for tab in ("schema", "snapshots", "properties", "connect")],
+    "table": [f"{_W}/tables/{{table}}?tab={tab}" for tab in _TABS],
     "table-file": [f"{_W}/tables/{{table}}/metadata.json"],
     "view": [f"{_W}/views/{{view}}"],
     "generic-table": [f"{_W}/generic-tables/{{generic}}"],
     "manage": [f"{_W}/table/{{table}}/manage"],
     "manage-namespace": ["/console/namespaces/{namespace}/manage"],
     "restore": [f"{_W}/tables/{{table}}/restore?a=7"],
+    "restore-metadata": [f"{_W}/tables/{{table}}/metadata/restore?file={{file}}"],
     "deleted": [f"{_W}/dropped"],
     "rights": [f"{_W}/rights/warehouse/{{warehouse}}", f"{_W}/rights/table/{{table}}"],
     "why": [f"{_W}/rights/table/{{table}}/why?action=write_data&principal=oidc~part"],
@@ -67,6 +72,7 @@ NOT_MEASURED: Final = {
 }
 FORMS: Final = {
     *("sign-out", "bootstrap", "new-project", "choose", "letters", "change-rights", "restore-now", "control-task"),
+    "restore-metadata-now",
     *("check-warehouse", "create-warehouse", "check-storage", "change-storage"),
     *("protect-namespace", "drop-namespace", "protect", "drop", "undrop"),
     *("new-role", "role-members", "delete-role", "describe-user", "delete-user"),

@@ -1,14 +1,11 @@
 """Pages that keep themselves up to date in a real browser, under the console's strict policy for scripts."""
 
-import json
-import os
 import re
-import subprocess
 import time
 
 from playwright.sync_api import Browser, Page, expect
 
-from standalone.commands import lakewarden_command
+from tests.console.change_data import send
 from tests.console.furnished import TIMEOUT_S, Furnished
 from tests.console.pages import Open, sign_in
 
@@ -17,24 +14,6 @@ HIDE = """is => {
   Object.defineProperty(document, "hidden", {value: is, configurable: true});
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
-
-
-def send(lake: Furnished, *numbers: int) -> None:
-    """Change data, by the command that ships with the product."""
-    info = lake.server.info
-    rows = "".join(json.dumps({"id": each}) + "\n" for each in numbers)
-    options = ["--format", "rows", "--table", "sales.tills", "--key", "id", "--source", "tills"]
-    where = ["--url", info.catalog_uri.replace("/catalog", "/lakehouse"), "--warehouse", info.warehouse.name]
-    done = subprocess.run(
-        lakewarden_command("ingest", "send", "-", *options, *where),
-        input=rows,
-        env={**os.environ, "LAKEWARDEN_INGEST_TOKEN": lake.server.token(info.engine)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def readers(lake: Furnished) -> int:
@@ -56,21 +35,21 @@ def kept_up_to_date(page: Page) -> None:
 
 
 def test_the_buffers_of_change_data_are_followed_while_somebody_looks(open_page: Open, lake: Furnished) -> None:
-    send(lake, 1)
+    send(lake.server, 1)
     page = open_page(f"/warehouses/{lake.server.info.warehouse.id}/activity")
     kept_up_to_date(page)
     before = page.evaluate("performance.timeOrigin")
     row = page.get_by_role("row", name=re.compile("tills"))
     expect(row).to_contain_text("1")
     page.get_by_role("region", name="Sources").focus()
-    send(lake, *range(2, 5))
+    send(lake.server, *range(2, 5))
     expect(page.get_by_text("4 received in all")).to_be_visible()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Sources", "the focus stays"
     assert page.evaluate("performance.timeOrigin") == before, "the page was not loaded again"
     until_readers(lake, 1)
     page.evaluate(HIDE, True)
     until_readers(lake, 0)
-    send(lake, 5)
+    send(lake.server, 5)
     page.evaluate(HIDE, False)
     expect(page.get_by_text("5 received in all")).to_be_visible()
     kept_up_to_date(page)
