@@ -9,11 +9,11 @@ from itertools import count
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.jobs.run import SETTINGS
+from pipeline.jobs.run import S3_JAR, SETTINGS
 from pipeline.sources.postgres_log import LogSource
+from pipeline.spark.jars import CATALOG_JARS
 from pipeline.spark.session import session
-from tests.pipeline.durable_log import DurableLog
-from tests.pipeline.flushing import Follower, Stage, database_url
+from tests.pipeline.flushing import Follower, Stage, following
 from tests.servers.lakewarden_server import DevServer, start_dev
 
 _numbers = count(1)
@@ -32,7 +32,8 @@ def server() -> Iterator[DevServer]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session([], app_name="tests", master="local[2]", settings=SETTINGS) as running:
+    jars = (*CATALOG_JARS, S3_JAR)
+    with session([], app_name="tests", master="local[2]", settings=SETTINGS, jar_names=jars) as running:
         running.dataSource.register(LogSource)
         yield running
 
@@ -40,15 +41,12 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def follower(server: DevServer, spark: SparkSession) -> Iterator[Follower]:
     """Follows the log of the server's warehouse."""
-    DurableLog(database_url(server), server.info.warehouse.id, namespace=[]).close()
-    running = Follower(server, spark)
-    running.start()
-    yield running
-    running.close()
+    with following(server, spark, server.info.warehouse) as running:
+        yield running
 
 
 @pytest.fixture
-def stage(server: DevServer, follower: Follower) -> Iterator[Stage]:
+def stage(follower: Follower) -> Iterator[Stage]:
     """A namespace of the test's own, and the warehouse's log."""
-    with Stage.open(server, follower, namespace=f"ns{next(_numbers)}") as opened:
+    with Stage.open(follower, namespace=f"ns{next(_numbers)}") as opened:
         yield opened

@@ -18,6 +18,7 @@ from pipeline.jobs.options import Options
 from pipeline.jobs.status import Status
 from pipeline.jobs.warehouse import WarehouseStream
 from pipeline.sources.ledger import Ledger
+from standalone.ready import ReadyWarehouse
 from tests.pipeline.durable_log import DurableLog
 from tests.servers.lakewarden_server import DevServer
 
@@ -51,12 +52,27 @@ def options_for(server: DevServer) -> Options:
     return Options(dsn=database_url(server), config=config, master="local[2]")
 
 
-class Follower:
-    """The pipeline of the server's warehouse, in a thread, as `lakewarden pipeline` runs it."""
+@contextmanager
+def following(
+    server: DevServer, spark: SparkSession, warehouse: ReadyWarehouse, *, options: Options | None = None
+) -> Iterator["Follower"]:
+    """A follower of the warehouse's log, which is made if need be."""
+    DurableLog(database_url(server), warehouse.id, namespace=[]).close()
+    running = Follower(server, spark, warehouse, options or options_for(server))
+    running.start()
+    try:
+        yield running
+    finally:
+        running.close()
 
-    def __init__(self, server: DevServer, spark: SparkSession) -> None:
-        self.options = options_for(server)
-        self._warehouse = server.info.warehouse.id
+
+class Follower:
+    """The pipeline of a warehouse, in a thread, as `lakewarden pipeline` runs it."""
+
+    def __init__(self, server: DevServer, spark: SparkSession, warehouse: ReadyWarehouse, options: Options) -> None:
+        self.options = options
+        self.warehouse = warehouse
+        self.database = database_url(server)
         self._spark = spark
         instance = uuid4().hex
         self._ledger = Ledger(self.options.dsn, instance=instance)
@@ -64,7 +80,7 @@ class Follower:
         self._heart.start()
 
     def start(self) -> None:
-        warehouse = next(each for each in self._ledger.warehouses() if str(each.id) == self._warehouse)
+        warehouse = next(each for each in self._ledger.warehouses() if str(each.id) == self.warehouse.id)
         self._stopping = threading.Event()
         self.stream = WarehouseStream(
             warehouse, self._spark, self._ledger, options=self.options, stopping=self._stopping
@@ -99,12 +115,12 @@ class Stage:
 
     @classmethod
     @contextmanager
-    def open(cls, server: DevServer, follower: Follower, *, namespace: str) -> Iterator[Self]:
+    def open(cls, follower: Follower, *, namespace: str) -> Iterator[Self]:
         options = follower.options
-        properties = options.catalog("lake", warehouse=server.info.warehouse.name).properties()
+        properties = options.catalog("lake", warehouse=follower.warehouse.name).properties()
         catalog = RestCatalog("lake", **properties, **{"py-io-impl": _FILE_IO})
         catalog.create_namespace(namespace)
-        log = DurableLog(options.dsn, server.info.warehouse.id, namespace=[namespace])
+        log = DurableLog(follower.database, follower.warehouse.id, namespace=[namespace])
         try:
             yield cls(follower, namespace, log, catalog)
         finally:
@@ -120,6 +136,10 @@ class Stage:
     def await_error(self, words: str) -> None:
         """Wait until the pipeline says that something fails, in these words."""
         self._wait(lambda: words in self.follower.status.error)
+
+    def await_work(self) -> None:
+        """Wait until the pipeline tries to write what is in the log."""
+        self._wait(lambda: self.follower.status.state in {"flushing", "error"})
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_S

@@ -1,9 +1,10 @@
 """What other engines do in the middle of a flush, and rows that no table was made for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from pyiceberg.types import BooleanType, LongType
 from pyspark.sql import DataFrame
 
 from pipeline.jobs.lake import Lake
@@ -31,6 +32,17 @@ def rename_column(stage: Stage) -> None:
         update.rename_column("v", "w")
 
 
+def retype_column(stage: Stage) -> None:
+    remove_column(stage)
+    with stage.table("t").update_schema() as update:
+        update.add_column("v", BooleanType())
+
+
+def add_column_in_other_case(stage: Stage) -> None:
+    with stage.table("t").update_schema() as update:
+        update.add_column("V", LongType())
+
+
 @pytest.mark.parametrize(
     ("action", "seen"),
     [
@@ -38,8 +50,10 @@ def rename_column(stage: Stage) -> None:
         (rename, [{"v": 2}]),
         (remove_column, [{"v": None}, {"v": 2}]),
         (rename_column, [{"w": 1, "v": None}, {"w": None, "v": 2}]),
+        (retype_column, [{"v": None}, {"v": None}]),
+        (add_column_in_other_case, [{"v": 1, "V": None}, {"v": 2, "V": None}]),
     ],
-    ids=["dropped", "renamed", "a column removed", "a column renamed"],
+    ids=["dropped", "renamed", "a column removed", "a column renamed", "another type", "another case"],
 )
 def test_another_engine_changes_the_table_just_before_the_commit(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, action: Callable[[Stage], None], seen: list[dict[str, Any]]
@@ -61,6 +75,33 @@ def test_another_engine_changes_the_table_just_before_the_commit(
     assert rows == seen
     if action is rename:
         assert [row["v"] for row in stage.rows("moved")] == [1]
+    if action is retype_column:
+        assert [(row["_cdc_sequence"], row["value"]) for row in stage.rows("t__rejected")] == [(2, "2")]
+
+
+@pytest.mark.parametrize(
+    ("action", "seen"),
+    [(drop, {"b": {"v": 2}}), (remove_column, {"a": {"v": None}, "b": {"v": 2}})],
+    ids=["dropped", "a column removed"],
+)
+def test_another_engine_changes_a_mirror_just_before_the_merge(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, action: Callable[[Stage], None], seen: dict[str, dict[str, Any]]
+) -> None:
+    stage.policy("mirror")
+    stage.log.append([change("t", "a", 1, {"v": 1})])
+    stage.flush()
+    original, waiting = Lake.merge, [action]
+
+    def merge(lake: Lake, table: tuple[str, ...], rows: DataFrame, columns: Sequence[str]) -> None:
+        if waiting:
+            waiting.pop()(stage)
+        original(lake, table, rows, columns)
+
+    monkeypatch.setattr(Lake, "merge", merge)
+    stage.log.append([change("t", "b", 2, {"v": 2})])
+    stage.flush()
+    assert not waiting
+    assert stage.mirror("t") == seen
 
 
 def test_types_that_change_back_and_forth_nulls_everywhere_and_large_numbers(stage: Stage) -> None:
