@@ -3,32 +3,26 @@
 import secrets
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from lakewarden import __version__, config
-from lakewarden.postgres.opening import network
+from lakewarden.postgres.opening import parameters
 
 
 def _database(settings: config.DatabaseConfig) -> dict[str, Any]:
     if settings.url is None:
         return {"ENGINE": "django.db.backends.dummy"}
-    url = urlsplit(settings.url.get_secret_value())
-    options: dict[str, Any] = {key: values[-1] for key, values in parse_qs(url.query).items()}
+    wanted = parameters(settings)
     return {
         "ENGINE": "lakewarden.postgres",
-        "NAME": unquote(url.path.lstrip("/")),
-        "USER": unquote(url.username or ""),
-        "PASSWORD": unquote(url.password or ""),
-        "HOST": unquote(options.pop("host", url.hostname or "")),
-        "PORT": url.port or "",
+        "NAME": wanted.pop("dbname", ""),
+        "USER": wanted.pop("user", ""),
+        "PASSWORD": wanted.pop("password", ""),
+        # several servers, separated by commas, as libpq reads them
+        "HOST": wanted.pop("host", ""),
+        "PORT": wanted.pop("port", ""),
         # each thread keeps its connection until it fails, see lakewarden.database
         "CONN_MAX_AGE": None,
-        "OPTIONS": {
-            "prepare_threshold": 1,
-            **network(settings),
-            "application_name": "lakewarden",
-            **options,
-        },
+        "OPTIONS": {"prepare_threshold": 1, **wanted},
     }
 
 

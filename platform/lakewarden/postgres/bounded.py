@@ -13,6 +13,7 @@ from psycopg.abc import PQGen
 from psycopg.pq.abc import PGconn
 from psycopg.rows import TupleRow
 
+from lakewarden.postgres import history
 from lakewarden.postgres.limits import Limits
 
 RV = TypeVar("RV")
@@ -107,17 +108,35 @@ class AsyncBounded(psycopg.AsyncConnection[TupleRow]):
 
 
 def begin(connection: Bounded, limits: Limits) -> None:
-    """Set the limits of a new connection in autocommit mode, in one round trip.
+    """Set the limits of a new connection in autocommit mode, and look at the history that it shows.
 
     They are not sent as start-up parameters, which poolers such as pgbouncer refuse.
     """
     connection.patience_s = limits.answer_s
     connection.execute(_SET, _values(limits), prepare=False)
+    try:
+        found = connection.execute(history.TEXT, prepare=False).fetchone()
+    except _UNTOLD:
+        found = connection.execute(history.PLAIN_TEXT, prepare=False).fetchone()
+    history.seen(_told(found))
 
 
 async def begin_async(connection: AsyncBounded, limits: Limits) -> None:
     connection.patience_s = limits.answer_s
     await connection.execute(_SET, _values(limits), prepare=False)
+    try:
+        found = await (await connection.execute(history.TEXT, prepare=False)).fetchone()
+    except _UNTOLD:
+        found = await (await connection.execute(history.PLAIN_TEXT, prepare=False)).fetchone()
+    history.seen(_told(found))
+
+
+_UNTOLD: Final = (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFunction)
+
+
+def _told(found: TupleRow | None) -> history.Told:
+    assert found is not None  # noqa: S101 a select without a table
+    return found[0], found[1], found[2]
 
 
 def _values(limits: Limits) -> list[list[str]]:

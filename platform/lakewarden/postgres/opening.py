@@ -10,20 +10,29 @@ from lakewarden.postgres.bounded import AsyncBounded, Bounded, begin, begin_asyn
 from lakewarden.postgres.limits import Limits
 
 
-def network(settings: DatabaseConfig) -> dict[str, Any]:
-    """The parameters by which libpq notices that the other side has vanished."""
+def parameters(settings: DatabaseConfig, name: str | None = None) -> dict[str, Any]:
+    """What libpq is told: the address, the application's name, and how to notice that the other side has vanished.
+
+    The address may name several servers; the one that takes changes is meant, as a standby would answer with what was
+    true some time ago. The address can say otherwise; a `name` is the application's whatever the address says.
+    """
+    assert settings.url is not None  # noqa: S101 nothing starts without
     return {
+        "application_name": "lakewarden",
+        "target_session_attrs": "read-write",
         "connect_timeout": settings.connect_timeout_s,
         "keepalives_idle": settings.keepalive_idle_s,
         "keepalives_interval": settings.keepalive_interval_s,
         "keepalives_count": settings.keepalive_count,
         "tcp_user_timeout": settings.tcp_user_timeout_s * 1000,
+        **conninfo_to_dict(settings.url.get_secret_value()),
+        **({} if name is None else {"application_name": name}),
     }
 
 
 def open_one(settings: DatabaseConfig, limits: Limits, *, name: str) -> Bounded:
     """Open a connection in autocommit mode; `name` is its application_name. Raises psycopg.Error."""
-    connection = Bounded.connect(**_parameters(settings, name), autocommit=True)
+    connection = Bounded.connect(**parameters(settings, name), autocommit=True)
     try:
         begin(connection, limits)
     except BaseException:
@@ -34,26 +43,21 @@ def open_one(settings: DatabaseConfig, limits: Limits, *, name: str) -> Bounded:
 
 def open_plain(settings: DatabaseConfig) -> Bounded:
     """Open a connection without setting parameters: a pooler could pass the session with them to another client."""
-    connection = Bounded.connect(**_parameters(settings, "lakewarden"), autocommit=True)
+    connection = Bounded.connect(**parameters(settings), autocommit=True)
     connection.patience_s = float(settings.connect_timeout_s)
     return connection
 
 
 def accepts_connections(settings: DatabaseConfig) -> bool:
     """Whether a database server answers at the address and is not starting or stopping; needs no password."""
-    return PGconn.ping(make_conninfo(**_parameters(settings, "lakewarden")).encode()) == Ping.OK
+    return PGconn.ping(make_conninfo(**parameters(settings)).encode()) == Ping.OK
 
 
 async def open_async(settings: DatabaseConfig, limits: Limits, *, name: str) -> AsyncBounded:
-    connection = await AsyncBounded.connect(**_parameters(settings, name), autocommit=True, prepare_threshold=1)
+    connection = await AsyncBounded.connect(**parameters(settings, name), autocommit=True, prepare_threshold=1)
     try:
         await begin_async(connection, limits)
     except BaseException:
         await connection.close()
         raise
     return connection
-
-
-def _parameters(settings: DatabaseConfig, name: str) -> dict[str, Any]:
-    assert settings.url is not None  # noqa: S101 nothing starts without
-    return {**network(settings), **conninfo_to_dict(settings.url.get_secret_value()), "application_name": name}

@@ -9,6 +9,7 @@ from django.db import connections
 
 from lakewarden import board
 from lakewarden.config import Config
+from lakewarden.postgres import history
 from lakewarden.serving.division import processes_of
 from lakewarden.serving.listener import PortUnusable, allow_open_files, listen
 from lakewarden.serving.measurements import serve_metrics
@@ -53,6 +54,7 @@ def _serve(settings: Config, stop: Stop, listener: socket.socket, on_ready: Call
     from lakewarden.serving.server import Server  # noqa: PLC0415 imports much that a supervisor does not need
 
     allow_open_files(settings.server.max_connections)
+    history.end_process_when_forked()
     server = Server(settings.server, on_ready=on_ready)
     stop.prepare(server.stop, bound_s=settings.server.stop_timeout_s + AFTERWARDS_S)
     server.run(sockets=[listener])

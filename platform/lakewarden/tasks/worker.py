@@ -12,7 +12,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 
 from lakewarden import config
 from lakewarden.events.relay import Relay
-from lakewarden.postgres import limits
+from lakewarden.postgres import history, limits
 from lakewarden.postgres.bounded import AsyncBounded, begin_async
 from lakewarden.tasks import holding
 from lakewarden.tasks.held_jobs import HeldJobs
@@ -32,6 +32,7 @@ def run() -> int:
 
     Other workers run the jobs of a worker that died.
     """
+    history.end_process_when_forked()
     return asyncio.run(_work())
 
 

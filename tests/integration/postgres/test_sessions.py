@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from lakewarden import config
 from lakewarden.hot import connections
-from lakewarden.postgres import limits, pooler
+from lakewarden.postgres import history, limits, pooler
 from lakewarden.postgres.bounded import Silent
 from lakewarden.postgres.opening import open_async, open_one
 from tests.servers.silent_proxy import silent_proxy
@@ -100,3 +100,24 @@ def test_an_address_without_a_pooler_is_known(database_url: str) -> None:
     assert not pooler.lends_by_transaction(settings_of(database_url))
     with closing(open_one(settings_of(database_url), LIMITS, name="probe")) as opened:
         assert not pooler.is_pooled(opened)
+
+
+def test_a_role_that_is_not_told_of_the_cluster_is_still_told_one_database_from_another(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[history.Told] = []
+    monkeypatch.setattr(history, "seen", seen.append)
+    with closing(open_one(settings_of(database_url), LIMITS, name="owner")) as owner:
+        owner.execute("revoke execute on function pg_control_system() from public")
+        owner.execute("drop role if exists told_little")
+        owner.execute("create role told_little login password 'little'")
+        try:
+            settings = settings_of(f"{database_url}?user=told_little&password=little")
+            with closing(open_one(settings, LIMITS, name="little")) as session:
+                assert session.execute("select current_user").fetchone() == ("told_little",)
+        finally:
+            owner.execute("grant execute on function pg_control_system() to public")
+            owner.execute("drop role told_little")
+    whole, little = seen
+    assert len(whole[2]) == 8
+    assert little == ("", whole[1], "")

@@ -146,11 +146,11 @@ def _parent(path: Sequence[str]) -> str:
     return f"&parent={quote(chr(31).join(path[:-1]))}" if len(path) > 1 else ""
 
 
-def add_clients(state_dir: Path) -> Callable[[RunningIssuer], list[Person]]:
-    """Make the issuer know PEOPLE clients; returns what gets their tokens of the running issuer."""
+def add_clients(state_dir: Path, *, people: int = PEOPLE) -> Callable[[RunningIssuer], list[Person]]:
+    """Make the issuer know so many clients; returns what gets their tokens of the running issuer."""
     state = StateDir(state_dir)
     with state.locked():
-        clients = Clients(state).ensure(*(_client(f"person-{number:03}") for number in range(PEOPLE)))
+        clients = Clients(state).ensure(*(_client(f"person-{number:03}") for number in range(people)))
 
     def signed_in(issuer: RunningIssuer) -> list[Person]:
         return [signed_in_as(issuer, client.client_id, str(client.client_secret)) for client in clients]

@@ -76,8 +76,15 @@ def test_the_database_url_is_taken_apart_with_its_escapes() -> None:
     url = "postgresql://us%40er:p%3Aw@db.test:5433/na%2Fme?sslmode=require&host=/run/pg"
     found = _database(config.read({"LAKEWARDEN__DATABASE__URL": url}).database)
     assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("us@er", "p:w", "na/me")
-    assert (found["HOST"], found["PORT"]) == ("/run/pg", 5433)
+    assert (found["HOST"], found["PORT"]) == ("/run/pg", "5433")
     assert found["OPTIONS"]["sslmode"] == "require"
+
+
+def test_a_database_url_may_name_several_servers_of_which_no_standby_is_used() -> None:
+    url = "postgresql://user@one:5433,two:5434/lake"
+    found = _database(config.read({"LAKEWARDEN__DATABASE__URL": url}).database)
+    assert (found["HOST"], found["PORT"]) == ("one,two", "5433,5434")
+    assert found["OPTIONS"]["target_session_attrs"] == "read-write"
 
 
 def test_secrets_are_not_shown() -> None:
