@@ -35,7 +35,7 @@ def pointed_at(lake: Lake, *names: str) -> set[Path]:
 def eventually(holds: Callable[[], bool]) -> None:
     """Wait until `holds()`, because some effects, such as the removal of files, come after the answer."""
     deadline = threading.Event()
-    for _ in range(200):
+    for _ in range(1500):
         if holds():
             return
         deadline.wait(0.02)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from catalog.models import Tabular, TabularDocument
 from catalog.services import lost_creations, orphan_files
@@ -15,9 +16,24 @@ from lakewarden.authz.ledger.models import Grant
 from lakewarden.events.models import OutboxEvent
 from tests.integration.catalog import killed_creations, killed_writer
 from tests.integration.catalog.lake import Lake, set_properties
-from tests.integration.catalog.observed import local
+from tests.integration.catalog.observed import eventually, local
 
 ROOT = Path(__file__).parents[3]
+
+
+def _run_until_killed(module: str, *arguments: str) -> None:
+    """Returns when the database has also ended its sessions: it still carries out what it was sent last."""
+    others = _sessions()
+    command = [sys.executable, "-m", module, *arguments]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    eventually(lambda: _sessions() <= others)
+
+
+def _sessions() -> set[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("select pid from pg_stat_activity where datname = current_database()")
+        return {pid for (pid,) in cursor.fetchall()}
 
 
 @pytest.mark.parametrize("step", killed_writer.STEPS)
@@ -25,9 +41,7 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
     names = ("orders", "bills")
     for name in names:
         lake.create_table(name)
-    command = [sys.executable, "-m", killed_writer.__name__, lake.warehouse_id, step]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    _run_until_killed(killed_writer.__name__, lake.warehouse_id, step)
     named = set()
     for name in names:
         row = Tabular.objects.get(name=name)
@@ -58,9 +72,7 @@ def test_a_killed_process_leaves_whole_commits_or_none(lake: Lake, base: Path, s
 def test_a_killed_process_leaves_whole_tables_or_none(
     lake: Lake, base: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = [sys.executable, "-m", killed_creations.__name__, lake.warehouse_id, step]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    _run_until_killed(killed_creations.__name__, lake.warehouse_id, step)
     rows = {row.name: row for row in Tabular.objects.all()}
     made = rows.keys() - {"warm"}
     assert TabularDocument.objects.count() == len(rows)
