@@ -11,7 +11,7 @@ from lakewarden.postgres.limits import Limits
 
 
 def parameters(settings: DatabaseConfig, name: str | None = None) -> dict[str, Any]:
-    """What libpq is told: the address, the application's name, and how to notice that the other side has vanished.
+    """The parameters of libpq: address, name of the application, and how to notice that the other side has vanished.
 
     The address may name several servers; the one that takes changes is meant, as a standby would answer with what was
     true some time ago. The address can say otherwise; a `name` is the application's whatever the address says.
