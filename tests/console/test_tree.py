@@ -31,13 +31,14 @@ def test_the_keys_of_the_tree_pattern(open_page: Open, lake: Furnished) -> None:
         ("ArrowDown", "customers"),
         ("ArrowLeft", "sales"),  # the parent
         ("ArrowLeft", "sales"),  # closes
-        ("Home", warehouse),
     ):
         page.keyboard.press(key)
         expect(page.locator(".htmx-request")).to_have_count(0)
         assert focused(page) == expected, key
-    page.keyboard.press("End")
-    assert focused(page) == page.get_by_role("treeitem").last.inner_text().strip()
+    # other tests leave warehouses, too
+    for key, end in (("Home", page.get_by_role("treeitem").first), ("End", page.get_by_role("treeitem").last)):
+        page.keyboard.press(key)
+        assert focused(page) == end.inner_text().strip().partition("\n")[0], key
     item(page, "sales").focus()
     expect(item(page, "sales")).to_have_attribute("aria-expanded", "false")
     expect(item(page, "customers")).to_be_hidden()
