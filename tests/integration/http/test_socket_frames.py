@@ -23,6 +23,8 @@ SOON_S = 60
 """Time for a busy machine."""
 MIB = 1024 * 1024
 POLICY = 1008
+_ESTABLISHED = 1
+"""TCP_ESTABLISHED of Linux's `TCP_INFO`."""
 
 
 class Raw:
@@ -131,7 +133,7 @@ def test_clients_that_do_not_read_cost_little_memory_and_are_gone_after_a_while(
     server: LakewardenServer, token: str
 ) -> None:
     """Messages begin the count of pings anew, and the answers to both are never read."""
-    pid, before = server.process.pid, sockets_of(server.process.pid)
+    pid = server.process.pid
     memory = memory_of(pid)
     asked = frame(Opcode.PING, b"x" * 125) * (MOST_FRAMES - 1) + frame(Opcode.TEXT, b'{"type":"heartbeat"}')
     with ExitStack() as stack:
@@ -142,7 +144,7 @@ def test_clients_that_do_not_read_cost_little_memory_and_are_gone_after_a_while(
                 for _ in range(400):  # of 130 KB
                     raw.send(asked)
         assert memory_of(pid) - memory < 20 * MIB
-        until(lambda: sockets_of(pid) <= before)
+        until(lambda: not any(is_open(raw.sock) for raw in raws))
 
 
 def memory_of(pid: int) -> int:
@@ -150,12 +152,9 @@ def memory_of(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-def sockets_of(pid: int) -> int:
-    found = 0
-    for each in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            found += str(each.readlink()).startswith("socket:")
-    return found
+def is_open(sock: socket.socket) -> bool:
+    """Whether the other side has neither closed the connection nor reset it."""
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
 
 
 def until(is_so: Callable[[], bool]) -> None:
