@@ -41,6 +41,7 @@ from tenants.models import Project, Role, TagDefinition, Warehouse
 from tenants.models.project import PROJECT_ID
 
 M = TypeVar("M", bound=models.Model)
+P = TypeVar("P", TagDefinition, Role, Warehouse)
 
 _MISSING: dict[ObjectType, type[LakewardenError]] = {
     ObjectType.PROJECT: NoSuchProject,
@@ -187,28 +188,17 @@ def _projects(asked: list[Asked]) -> _Pairs:
             yield each, Found(access.project_chain(each.id), known[each.id])
 
 
-def _tag_definitions(asked: list[Asked]) -> _Pairs:
-    known = _of_ids(TagDefinition.objects.select_related("project"), (each.id for each in asked))
-    for each in asked:
-        definition = known.get(_uuid(each.id))
-        if definition is not None:
-            yield each, Found(access.tag_chain(definition), definition.project)
+def _in_project(model: type[P], chain_of: Callable[[P], list[ObjectRef]]) -> Callable[[list[Asked]], _Pairs]:
+    """Finds rows of a model that belong to a project, by their ids."""
 
+    def find_rows(asked: list[Asked]) -> _Pairs:
+        known = _of_ids(model._default_manager.select_related("project"), (each.id for each in asked))  # noqa: SLF001 Django's way to a model's manager
+        for each in asked:
+            row = known.get(_uuid(each.id))
+            if row is not None:
+                yield each, Found(chain_of(row), row.project)
 
-def _roles(asked: list[Asked]) -> _Pairs:
-    known = _of_ids(Role.objects.select_related("project"), (each.id for each in asked))
-    for each in asked:
-        role = known.get(_uuid(each.id))
-        if role is not None:
-            yield each, Found(access.role_chain(role), role.project)
-
-
-def _warehouses(asked: list[Asked]) -> _Pairs:
-    known = _of_ids(Warehouse.objects.select_related("project"), (each.id for each in asked))
-    for each in asked:
-        warehouse = known.get(_uuid(each.id))
-        if warehouse is not None:
-            yield each, Found(access.warehouse_chain(warehouse), warehouse.project)
+    return find_rows
 
 
 def _namespaces(asked: list[Asked]) -> _Pairs:
@@ -291,9 +281,9 @@ def _uuid(text: str) -> UUID | None:
 _FINDERS: dict[ObjectType, Callable[[list[Asked]], Iterator[Any]]] = {
     ObjectType.SERVER: _server,
     ObjectType.PROJECT: _projects,
-    ObjectType.ROLE: _roles,
-    ObjectType.TAG_DEFINITION: _tag_definitions,
-    ObjectType.WAREHOUSE: _warehouses,
+    ObjectType.ROLE: _in_project(Role, access.role_chain),
+    ObjectType.TAG_DEFINITION: _in_project(TagDefinition, access.tag_chain),
+    ObjectType.WAREHOUSE: _in_project(Warehouse, access.warehouse_chain),
     ObjectType.NAMESPACE: _namespaces,
     **{each.object_type: _tabulars for each in TABULAR_TYPES.values()},
 }

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from typing import Final
 
-from standalone.ports import HOST
+from tests.servers.http_threads import serving
 from tests.servers.sick_store import Illness
 
 DRIP_S: Final = 0.1
@@ -99,23 +99,12 @@ def before(target: str) -> Iterator[SickFront]:
         def log_message(self, *_: object) -> None:
             """Requests are remembered, not printed."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """Clients that do not wait any longer hang up."""
-
-    server = Server((HOST, 0), Handler)
-    front = SickFront(f"http://{HOST}:{server.server_port}")
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield front
-    finally:
-        front.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with serving(Handler) as url:
+        front = SickFront(url)
+        try:
+            yield front
+        finally:
+            front.over.set()
 
 
 _OF_A_CONNECTION: Final = {"connection", "transfer-encoding", "keep-alive"}

@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
 
-from standalone.ports import HOST
+from tests.servers.http_threads import serving
 
 
 @dataclass(frozen=True)
@@ -120,21 +120,12 @@ def start() -> Iterator[SickStore]:
         def log_message(self, *_: object) -> None:
             """Requests are remembered, not printed."""
 
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Clients that do not wait any longer hang up."""
-
-    server = Server((HOST, 0), Handler)
-    store = SickStore(f"http://{HOST}:{server.server_port}")
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield store
-    finally:
-        store.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with serving(Handler) as url:
+        store = SickStore(url)
+        try:
+            yield store
+        finally:
+            store.over.set()
 
 
 def _error(code: str, message: str = "") -> bytes:

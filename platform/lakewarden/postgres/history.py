@@ -27,7 +27,7 @@ TEXT: Final = """
 PLAIN_TEXT: Final = """
     select ''::text, (select oid from pg_database where datname = current_database())::text, ''::text
 """
-"""For servers that do not tell, such as those whose replicas share the storage and lose nothing."""
+"""For servers that do not report it, such as those whose replicas share the storage and lose nothing."""
 
 Told = tuple[str, str, str]
 
