@@ -139,6 +139,13 @@ async def _cdc(asked: Asked, request: HotRequest, sender: Sender, context: Reque
     if outcome.verdict is Verdict.FULL:
         sentence = f"Buffer overflow: maximum capacity reached ({_settings.buffer_bytes} bytes wait for the pipeline)"
         return _json({"error": sentence}, status=503, more=[(b"retry-after", b"5")])
+    if outcome.verdict is Verdict.MANY:
+        raise TooManyRequests(
+            f"Too many requests are recognised if they come again: at most {_settings.max_requests_per_caller} of a "
+            f"caller and {_settings.max_requests} of the warehouse in {_settings.recognised_s} s. Send more events in "
+            "each, or use a socket",
+            retry_after_s=_settings.request_span_s,
+        )
     if outcome.verdict is Verdict.DIFFERENT:
         raise Unprocessable("The Idempotency-Key was used before for other events: use another one")
     is_new = outcome.verdict in {Verdict.APPENDED, Verdict.KEPT}

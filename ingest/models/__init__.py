@@ -7,6 +7,7 @@ from ingest.models.log_head import IngestLogHead
 from ingest.models.maintenance_run import IngestMaintenanceRun
 from ingest.models.pipeline import IngestPipeline
 from ingest.models.request import IngestRequest
+from ingest.models.request_count import IngestRequestCount
 from ingest.models.source import IngestSource
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "IngestMaintenanceRun",
     "IngestPipeline",
     "IngestRequest",
+    "IngestRequestCount",
     "IngestSource",
 ]

@@ -23,13 +23,15 @@ from tenants.models.warehouse import ACTIVE_IN_EPOCH, PLACES
 
 RECENT: Final = 64
 """Batches of a source whose checksums are kept, so that a repeated batch differs from other content with its number."""
+EVERYBODY: Final = ""
+"""Instead of a caller, in the counts of requests: all of the warehouse."""
 
 
 class Verdict(StrEnum):
     """What became of a batch. Only `APPENDED` ones were stored by this call.
 
     `UNKNOWN`: its source is not open, or what its sender may do was decided before something changed. `KEPT`: it is in
-    the fallback file.
+    the fallback file. `MANY`: as many requests are remembered as may be.
     """
 
     APPENDED = "appended"
@@ -39,6 +41,7 @@ class Verdict(StrEnum):
     DIFFERENT = "different"
     GAP = "gap"
     FULL = "full"
+    MANY = "many"
     UNKNOWN = "unknown"
 
 
@@ -62,7 +65,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The events of one request, which `key` names for its caller; the rest as in `Batch`."""
+    """The events of one request, which `key` names for its caller; the rest as in `Batch`.
+
+    One that `is_acknowledged` is remembered also where there are as many requests as allowed.
+    """
 
     principal: str
     source_id: str
@@ -73,6 +79,7 @@ class Request:
     digest: bytes
     size: int
     encoding: int = 0
+    is_acknowledged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +160,18 @@ async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int,
 async def append_requests(
     warehouse_id: UUID, requests: Sequence[Request], *, capacity: int, decided: Decided
 ) -> list[Outcome]:
-    """Like `append`; a request whose key its caller has used is a DUPLICATE, or DIFFERENT with another digest."""
+    """Like `append`; a request whose key its caller has used is a DUPLICATE, or DIFFERENT with another digest.
+
+    A new one beyond the number that is remembered of its caller or of the warehouse is refused: MANY. Those that other
+    servers append at the same moment may not be counted.
+    """
+    limits = config.current().ingest
     keys, marks = [each.key for each in requests], [each.digest for each in requests]
-    columns = _columns(requests, keys, marks, asked=[*_asked(warehouse_id, decided), [capacity]])
+    asked = [
+        *_asked(warehouse_id, decided), [capacity],
+        [limits.max_requests], [limits.max_requests_per_caller], [limits.recognised_s], [limits.request_span_s],
+    ]  # fmt: skip
+    columns = [*_columns(requests, keys, marks, asked=asked), [int(each.is_acknowledged) for each in requests]]
     return await _appended(_APPEND_REQUESTS, columns, len(requests))
 
 
@@ -378,34 +394,68 @@ _APPEND: Final = Lookup(f"""
 
 _APPEND_REQUESTS: Final = Lookup(f"""
     with {_IF_UNCHANGED},
+    bounds as (
+        select most, most_of_caller, now() - make_interval(secs => recognised_s) as since,
+               date_bin(make_interval(secs => span_s), now(), 'epoch') as began_at
+        from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+            as b(most, most_of_caller, recognised_s, span_s)
+    ),
     given as (
         select g.*, sum(g.size) over (order by g.i) as needed,
-               row_number() over (partition by g.principal, g.key order by g.i) as nth
+               row_number() over (partition by g.principal, g.key order by g.i) as nth,
+               max(g.acknowledged) over (partition by g.principal, g.key) > 0 as is_acknowledged
         from unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bytea[],
-                    %s::text[], %s::bytea[])
-            with ordinality as g(principal, source_id, key, events, size, encoding, digest, tables, content, i)
+                    %s::text[], %s::bytea[], %s::bigint[])
+            with ordinality as g(principal, source_id, key, events, size, encoding, digest, tables, content,
+                                 acknowledged, i)
     ),
     head as (
         select buffered_bytes, capacity from ingest_log_head h join asked a using (warehouse_id) for update of h
-    ),
-    fitting as (
-        select g.i, g.principal, g.key, g.digest, head.buffered_bytes + g.needed <= head.capacity as fits, g.nth
-        from given g, head
     ),
     known as (
         select r.principal, r.key, r.checksum from ingest_request r
         where r.warehouse_id = (select warehouse_id from asked)
           and (r.principal, r.key) in (select g.principal, g.key from given g)
     ),
+    remembered as (
+        select p.principal, c.requests
+        from (select '{EVERYBODY}' union select principal from given) p(principal) cross join lateral (
+            select coalesce(sum(c.requests), 0) as requests from ingest_request_count c, bounds b
+            where c.warehouse_id = (select warehouse_id from asked) and c.principal = p.principal
+              and c.began_at > b.since
+        ) c
+    ),
+    compared as (
+        select g.i, g.principal, g.key, g.digest, g.needed, g.nth, g.is_acknowledged, k.checksum,
+               count(*) filter (where k.checksum is null and g.nth = 1) over (order by g.i) as others,
+               count(*) filter (where k.checksum is null and g.nth = 1)
+                   over (partition by g.principal order by g.i) as own
+        from given g left join known k on k.principal = g.principal and k.key = g.key
+    ),
+    fitting as (
+        select c.*, h.buffered_bytes + c.needed <= h.capacity as fits,
+               c.is_acknowledged or (own.requests + c.own <= b.most_of_caller
+                                     and others.requests + c.others <= b.most) as is_allowed
+        from compared c cross join head h cross join bounds b
+        join remembered own on own.principal = c.principal
+        join remembered others on others.principal = '{EVERYBODY}'
+    ),
     kept as (
         insert into ingest_request (warehouse_id, principal, key, checksum, received_at)
         select (select warehouse_id from asked), principal, key, digest, clock_timestamp()
-        from fitting where fits and nth = 1
+        from fitting where fits and is_allowed and nth = 1
         on conflict do nothing returning principal, key
     ),
     new as (
         select g.*, row_number() over (order by g.i) as nth_new
         from given g join kept k on k.principal = g.principal and k.key = g.key and g.nth = 1
+    ),
+    counted as (
+        insert into ingest_request_count as c (warehouse_id, principal, began_at, requests)
+        select (select warehouse_id from asked), n.principal, b.began_at, n.requests
+        from (select principal, count(*) as requests from new group by principal
+              union all select '{EVERYBODY}', count(*) from new having count(*) > 0 order by principal) n, bounds b
+        on conflict (warehouse_id, principal, began_at) do update set requests = c.requests + excluded.requests
     ),
     moved as (
         update ingest_log_head h
@@ -417,7 +467,9 @@ _APPEND_REQUESTS: Final = Lookup(f"""
             newest_at = case when n.batches > 0 then clock_timestamp() else h.newest_at end
         from (select count(*) as batches, coalesce(sum(events), 0) as events, coalesce(sum(size), 0) as bytes
               from new) n,
-             (select count(*) as checks, count(*) filter (where fits) as fitting from fitting) c
+             (select count(*) as checks,
+                    count(*) filter (where fits and (is_allowed or checksum is not null)) as fitting
+              from fitting) c
         where h.warehouse_id = (select warehouse_id from asked)
         returning h.last_position - n.batches as before, h.buffered_bytes, h.newest_at
     ),
@@ -430,13 +482,14 @@ _APPEND_REQUESTS: Final = Lookup(f"""
     )
     select f.i,
            case when n.i is not null then 'appended'
-                when k.checksum <> f.digest then 'different'
-                when k.checksum is not null or f.fits then 'duplicate'
-                else 'full' end,
+                when f.checksum <> f.digest then 'different'
+                when f.checksum is not null then 'duplicate'
+                when not f.fits then 'full'
+                when not f.is_allowed then 'many'
+                else 'duplicate' end,
            m.before + n.nth_new, null::bigint, m.buffered_bytes
     from fitting f cross join moved m left join new n on n.i = f.i
-    left join known k on k.principal = f.principal and k.key = f.key
-""")  # noqa: S608 names of our own
+""")  # noqa: S608 texts of our own
 
 _HEAD: Final = Lookup("""
     select h.last_position, h.flushed_position, h.buffered_batches, h.buffered_events, h.buffered_bytes, h.checks,

@@ -15,6 +15,7 @@ from django.db.backends.utils import CursorWrapper
 
 from lakewarden import config
 from lakewarden.prepared_statements import fetch
+from lakewarden.retention import forget
 
 SPAN: Final = 20_000
 """Batches of a partition."""
@@ -84,8 +85,11 @@ def forget_old(now: datetime) -> int:
     limits = config.current().ingest
     recognised = now - timedelta(seconds=limits.recognised_s)
     silent = now - timedelta(days=limits.source_retention_days)
-    ((forgotten,),) = fetch(_FORGET, [recognised, silent, now - timedelta(days=1), now - timedelta(minutes=10)])
-    return int(forgotten)
+    requests = forget(
+        "ingest_request", first="received_at", expired="received_at < %(at)s", parameters={"at": recognised}
+    )
+    ((others,),) = fetch(_FORGET, [recognised, silent, now - timedelta(days=1), now - timedelta(minutes=10)])
+    return requests + int(others)
 
 
 def partitions() -> list[Partition]:
@@ -148,7 +152,7 @@ _DELETE: Final = """
     select count(*) from gone
 """
 _FORGET: Final = """
-    with requests as (delete from ingest_request where received_at < %s returning 1),
+    with counts as (delete from ingest_request_count where began_at < %s),
     sources as (
         delete from ingest_source s where s.last_activity_at < %s and not exists (
             select 1 from ingest_connection c where c.warehouse_id = s.warehouse_id and c.principal = s.principal
@@ -156,6 +160,6 @@ _FORGET: Final = """
     ),
     flushes as (delete from ingest_flush_request where requested_at < %s returning 1),
     leases as (delete from ingest_connection where until < %s returning 1)
-    select (select count(*) from requests) + (select count(*) from sources) + (select count(*) from flushes)
+    select (select count(*) from sources) + (select count(*) from flushes)
          + (select count(*) from leases)
 """

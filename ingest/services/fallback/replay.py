@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -116,7 +116,8 @@ async def _append(kept: Kept, chosen: tuple[Target, ...]) -> Outcome:
     if kept.batch is not None:
         return await BATCHES.append(kept.warehouse_id, Item(kept.batch, chosen))
     if kept.request is not None:
-        return await REQUESTS.append(kept.warehouse_id, Item(kept.request, chosen))
+        sent = replace(kept.request, is_acknowledged=True)
+        return await REQUESTS.append(kept.warehouse_id, Item(sent, chosen))
     raise ValueError("A record holds a batch or a request")
 
 

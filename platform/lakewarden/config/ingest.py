@@ -86,8 +86,17 @@ class IngestConfig(Section):
     recognised_s: int = Field(
         86_400, ge=60, le=30 * 86_400, description="Seconds for which a repeated request is recognised."
     )
+    max_requests: int = Field(
+        5_000_000, ge=1, description="Most requests of a warehouse that are recognised; further ones are refused (429)."
+    )
+    max_requests_per_caller: int = Field(1_000_000, ge=1, description="Most of them that belong to one caller.")
     max_sources: int = Field(10_000, ge=1, description="Most sources of a warehouse that are remembered.")
     max_sources_per_caller: int = Field(1000, ge=1, description="Most of them that belong to one caller.")
     source_retention_days: int = Field(
         30, ge=1, le=36_500, description="Days after which a source that has sent nothing is forgotten."
     )
+
+    @property
+    def request_span_s(self) -> int:
+        """Requests are counted by spans of time: so many seconds after it was full, there may be room."""
+        return max(1, self.recognised_s // 24)

@@ -95,6 +95,13 @@ def _growing(settings: Config) -> tuple[Growing, ...]:
             timedelta(days=settings.usage.retention_days),
             "usage.retention_days",
         ),
+        Growing(
+            "requests with change data",
+            "ingest_request",
+            "select min(received_at) from ingest_request",
+            timedelta(seconds=settings.ingest.recognised_s),
+            "ingest.recognised_s",
+        ),
     )
 
 
@@ -147,7 +154,9 @@ def _beyond_budget(connection: psycopg.Connection) -> Iterator[Finding]:
 
 
 def _span(span: timedelta) -> str:
-    return f"{span.days} days" if span.days else f"{span.seconds // 60} minutes"
+    if not span.days:
+        return f"{span.seconds // 60} minutes"
+    return "a day" if span == timedelta(days=1) else f"{span.days} days"
 
 
 def _bytes(size: float) -> str:

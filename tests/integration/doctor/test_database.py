@@ -43,6 +43,7 @@ def test_a_healthy_database_is_ok_but_for_the_worker(
         "warehouse statistics": State.OK,
         "idempotency keys": State.OK,
         "budgets": State.OK,
+        "requests with change data": State.OK,
     }
     assert f"{OutboxEvent.objects.count()} rows" in found["outbox"].sentence
 

@@ -179,6 +179,18 @@ def test_requests_are_kept_too_and_repetitions_recognised(
     assert len(logged(lake.id)) == 2
 
 
+def test_what_was_acknowledged_is_stored_although_too_many_requests_are_recognised(
+    lake: Warehouse, fallback: Fallback, engine: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(monkeypatch, max_requests_per_caller=1)
+    assert engine.post("/lakehouse/cdc", {"events": [event(0)]}).status == 200
+    with log_gone():
+        assert engine.post("/lakehouse/cdc", {"events": [event(1)]}).status == 200
+    drained(fallback)
+    assert engine.post("/lakehouse/cdc", {"events": [event(2)]}).status == 429
+    assert len(logged(lake.id)) == 2
+
+
 def test_a_file_that_is_full_refuses(lake: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fallback = started(tmp_path, monkeypatch, most=5000)
     big = [event(1, after={"x": "y" * 1500})]

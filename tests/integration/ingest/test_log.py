@@ -2,16 +2,18 @@
 
 import asyncio
 import random
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
-from ingest.models import IngestLogHead, IngestSource
+from ingest.models import IngestLogHead, IngestRequestCount, IngestSource
 from ingest.services import log
 from ingest.services.log import Decided, Outcome, Request, Verdict
 from ingest.services.targets import Place
+from lakewarden import config
 from lakewarden.hot.connections import connection
 from lakewarden.hot.sessions import Session
 from tenants.models import Warehouse
@@ -262,10 +264,13 @@ def test_a_source_too_many_is_not_opened(warehouse: Warehouse, monkeypatch: pyte
     assert run(open_some()) == [True, True, False, True, True, False, True]
 
 
-def test_a_repeated_request_is_recognised_by_its_key(warehouse: Warehouse) -> None:
-    def request(key: str, content: bytes = b"[1]", principal: str = "oidc~a") -> Request:
-        return Request(principal, "http-cdc-1", key, 1, content, TABLES, content, len(content))
+def request(key: str, content: bytes = b"[1]", principal: str = "oidc~a", *, is_acknowledged: bool = False) -> Request:
+    return Request(
+        principal, "http-cdc-1", key, 1, content, TABLES, content, len(content), is_acknowledged=is_acknowledged
+    )
 
+
+def test_a_repeated_request_is_recognised_by_its_key(warehouse: Warehouse) -> None:
     async def send() -> list[list[Outcome]]:
         await log.begin(warehouse.id)
         groups = [
@@ -283,6 +288,50 @@ def test_a_repeated_request_is_recognised_by_its_key(warehouse: Warehouse) -> No
     ]
     assert [row[0] for row in logged(warehouse.id)] == [1, 2, 3, 4]
     assert IngestLogHead.objects.get().duplicates == 3
+
+
+def test_a_request_too_many_is_not_stored(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of a caller nor of the warehouse, whoever is asked: it is the database that counts."""
+    limits(monkeypatch, max_requests=4, max_requests_per_caller=2)
+    groups = [
+        [request("1")],
+        [request("1"), request("2"), request("3")],
+        [request("3"), request("2"), request("2", b"[2]"), request("3", is_acknowledged=True)],
+        [request("1", principal="oidc~b"), request("4"), request("2", principal="oidc~b")],
+        [request("5", principal="oidc~c"), request("1", principal="oidc~b"), request("1", b"[2]")],
+    ]
+
+    async def send() -> list[list[Outcome]]:
+        await log.begin(warehouse.id)
+        decided = await unchanged(warehouse.id)
+        return [await log.append_requests(warehouse.id, group, capacity=ROOMY, decided=decided) for group in groups]
+
+    assert [verdicts(each) for each in run(send())] == [
+        ["appended"],
+        ["duplicate", "appended", "many"],
+        ["appended", "duplicate", "different", "duplicate"],
+        ["appended", "many", "many"],
+        ["many", "duplicate", "different"],
+    ]
+
+
+def test_requests_of_an_earlier_span_count_until_they_are_not_recognised_any_more(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(monkeypatch, max_requests_per_caller=1)
+    decided = run(unchanged(warehouse.id))
+
+    def send(key: str) -> str:
+        (outcome,) = run(log.append_requests(warehouse.id, [request(key)], capacity=ROOMY, decided=decided))
+        return str(outcome.verdict)
+
+    run(log.begin(warehouse.id))
+    assert send("1") == "appended"
+    before = timedelta(seconds=config.current().ingest.recognised_s)
+    for age, verdict in ((before - timedelta(hours=1, minutes=1), "many"), (before + timedelta(hours=1), "appended")):
+        began_at = datetime.now(UTC) - age
+        IngestRequestCount.objects.update(began_at=began_at)
+        assert send("2") == verdict
 
 
 def test_a_number_before_the_first_one_of_a_source_was_never_received(warehouse: Warehouse) -> None:

@@ -191,6 +191,20 @@ def test_too_many_requests_are_refused_with_the_time_to_wait(
     assert admin.get("/lakehouse/status").status == 200
 
 
+def test_a_caller_cannot_fill_the_database_with_requests_that_are_recognised(
+    lake: Warehouse, engine: AsgiClient, admin: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(monkeypatch, max_requests_per_caller=2)
+    answers = [send(engine, event(1), event(number), idempotency_key=f"{number}") for number in (1, 2, 3)]
+    assert [each.status for each in answers] == [200, 200, 429]
+    code, kind = answers[-1].error()
+    assert (code, kind, answers[-1].headers["retry-after"]) == (429, "TooManyRequestsException", "3600")
+    assert "of a caller" in answers[-1].json()["error"]["message"]
+    assert send(engine, event(1), event(2), idempotency_key="2").json()["isDuplicate"]
+    assert send(admin).status == 200
+    assert len(logged(lake.id)) == 3
+
+
 def test_status_shows_the_buffer_and_the_connected_sources(
     lake: Warehouse, engine: AsgiClient, admin: AsgiClient
 ) -> None:

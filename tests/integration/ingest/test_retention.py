@@ -8,11 +8,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from ingest.models import IngestConnection, IngestLogHead, IngestSource
+from ingest.models import IngestConnection, IngestLogHead, IngestRequest, IngestRequestCount, IngestSource
 from ingest.services import log, retention
+from ingest.services.log import Request
 from ingest.services.periodic_tasks import forget_ingest_sources, keep_ingest_log
+from lakewarden import config
 from tenants.models import Warehouse
-from tests.integration.ingest.batches import ROOMY, append, batch, logged, open_source, run
+from tests.integration.ingest.batches import ROOMY, TABLES, append, batch, logged, open_source, run, unchanged
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +123,20 @@ def test_silent_sources_are_forgotten_but_not_those_that_are_connected(warehouse
     assert IngestSource.objects.count() == 2
     forget_ingest_sources(int(later.timestamp()))
     assert [each.source_id for each in IngestSource.objects.all()] == ["here"]
+
+
+def test_requests_are_forgotten_in_parts_and_then_there_is_room_for_others(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakewarden.retention.BATCH", 2)
+    decided = run(unchanged(warehouse.id))
+    run(log.begin(warehouse.id))
+    sent = [Request("oidc~a", "http-cdc-1", f"{number}", 1, b"[1]", TABLES, b"[1]", 3) for number in range(5)]
+    run(log.append_requests(warehouse.id, sent, capacity=ROOMY, decided=decided))
+    now = datetime.now(UTC)
+    assert forget_ingest_sources(int(now.timestamp())) == 0
+    assert IngestRequestCount.objects.count() == 2
+    later = now + timedelta(seconds=config.current().ingest.recognised_s + 1)
+    assert forget_ingest_sources(int(later.timestamp())) == 5
+    assert not IngestRequest.objects.exists()
+    assert not IngestRequestCount.objects.exists()
