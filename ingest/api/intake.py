@@ -15,7 +15,7 @@ from lakewarden.fair_cache import FairCache
 from lakewarden.http.call_recording import note_call, note_refused
 from lakewarden.http.request_threads import ask
 
-_KNOWN: Final[FairCache[CallerKey, tuple[UUID, str], Target]] = FairCache(20_000)
+_KNOWN: Final[FairCache[CallerKey, tuple[UUID, str], Target]] = FairCache(config.current().ingest.known_tables)
 """The decisions of this process. They may be old: the statement that appends compares them with what is now, and
 refuses those that are.
 """

@@ -167,7 +167,7 @@ async def append_requests(
     """
     limits = config.current().ingest
     keys, marks = [each.key for each in requests], [each.digest for each in requests]
-    asked = [
+    asked: list[list[object]] = [
         *_asked(warehouse_id, decided), [capacity],
         [limits.max_requests], [limits.max_requests_per_caller], [limits.recognised_s], [limits.request_span_s],
     ]  # fmt: skip

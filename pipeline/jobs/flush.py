@@ -15,6 +15,7 @@ from pipeline.jobs.write import Part, Snapshot, TableWriter, Written
 from pipeline.transforms.events import events_of, summaries_of, tables_of
 
 SCHEDULER_POOL = "spark.scheduler.pool"
+_MOST_AGES = 500
 _SUMMARY = "spark.sql.iceberg.snapshot-property"
 
 
@@ -82,8 +83,16 @@ def flush(
         rejected=sum(written.rejected for written in done),
         began=began,
         ended=ended,
-        ages=tuple((ended - micros / 1e6, events) for each in found for micros, events in each.timestamps),
+        ages=condensed([(ended - micros / 1e6, events) for each in found for micros, events in each.timestamps]),
     )
+
+
+def condensed(ages: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Neighbours as one, with the higher age: flushes of many tables are remembered, too."""
+    ages.sort()
+    width = -(-len(ages) // _MOST_AGES)
+    groups = (ages[first : first + width] for first in range(0, len(ages), max(width, 1)))
+    return tuple((group[-1][0], sum(events for _, events in group)) for group in groups)
 
 
 def _name_positions(spark: SparkSession, *, log_id: UUID, first: int, last: int) -> None:

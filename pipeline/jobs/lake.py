@@ -25,7 +25,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "rejected": _FORMAT,
     "deleted": _FORMAT,
 }
-_MAX_PATHS = 1000
+MAX_PATHS = 1000
 _MAX_ANCESTORS = 20
 _MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
 
@@ -139,7 +139,7 @@ class Lake:
         if snapshot is not None and found is not None:
             for each in snapshot.addedDataFiles(found.io()):
                 paths.append(str(each.location()))
-                if len(paths) >= _MAX_PATHS:
+                if len(paths) >= MAX_PATHS:
                     break
         return paths
 

@@ -46,7 +46,14 @@ class Options:
     def triggers(self) -> Triggers:
         config = self.config
         age_s = 0.0 if self.once else config.flush_age_s
-        return Triggers(config.flush_events, config.flush_bytes, age_s, config.max_events, config.max_bytes)
+        return Triggers(
+            events=config.flush_events,
+            bytes=config.flush_bytes,
+            age_s=age_s,
+            max_events=config.max_events,
+            max_bytes=config.max_bytes,
+            max_tables=config.max_tables,
+        )
 
     def wants(self, warehouse: str) -> bool:
         """Whether the pipeline writes the log of the warehouse `<project>/<name>`."""

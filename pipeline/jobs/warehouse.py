@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -15,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from lakewarden.errors import LakewardenError
 from pipeline.jobs.flush import SCHEDULER_POOL, flush
-from pipeline.jobs.lake import Lake
+from pipeline.jobs.lake import MAX_PATHS, Lake
 from pipeline.jobs.lease import Lease
 from pipeline.jobs.options import Options
 from pipeline.jobs.plans import Plans
@@ -231,7 +232,8 @@ class WarehouseStream:
         if self._writer is None:
             return []
         snapshots = [each for made in self.status.flushes(since=time.time() - age_s) for each in made.snapshots]
-        return [path for each in snapshots for path in self._writer.added_files(each)]
+        paths = (path for each in snapshots for path in self._writer.added_files(each))
+        return list(islice(paths, MAX_PATHS))
 
     def _release(self) -> None:
         try:

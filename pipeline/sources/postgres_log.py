@@ -44,6 +44,15 @@ _SIZES = """
     where warehouse_id = %s and position > %s and position <= %s order by position limit %s
 """
 
+_TABLE_TOO_MANY = """
+    select f.position from (
+        select min(b.position) as position from ingest_batch b cross join lateral jsonb_array_elements(b.tables) t
+        where b.warehouse_id = %s and b.position > %s and b.position <= %s
+        group by t -> 'namespace', t ->> 'name'
+    ) f order by f.position offset %s limit 1
+"""
+"""Where a range of the log first names one table more than so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
@@ -54,6 +63,7 @@ class Triggers:
     age_s: float
     max_events: int
     max_bytes: int
+    max_tables: int
 
     def fire(self, waiting: "Waiting") -> bool:
         """Whether a flush is due."""
@@ -173,12 +183,18 @@ class LogReader(DataSourceStreamReader):
 
     def _bounded(self, waiting: Waiting) -> int:
         """The last position of a micro-batch: as far as its limits allow, at least one batch."""
-        after = max(waiting.flushed, self._given)
-        if waiting.events <= self._triggers.max_events and waiting.bytes <= self._triggers.max_bytes:
-            return waiting.last
+        after, end = max(waiting.flushed, self._given), waiting.last
+        if waiting.events > self._triggers.max_events or waiting.bytes > self._triggers.max_bytes:
+            end = self._bounded_by_size(after, end)
+        if waiting.events > self._triggers.max_tables:
+            rows = self._query(_TABLE_TOO_MANY, (self._warehouse, after, end, self._triggers.max_tables))
+            end = max(rows[0][0] - 1, after + 1) if rows else end
+        return end
+
+    def _bounded_by_size(self, after: int, last: int) -> int:
         end, events, size = after, 0, 0
         for position, batch_events, batch_bytes in self._query(
-            _SIZES, (self._warehouse, after, waiting.last, self._triggers.max_events)
+            _SIZES, (self._warehouse, after, last, self._triggers.max_events)
         ):
             events, size = events + batch_events, size + batch_bytes
             if end > after and (events > self._triggers.max_events or size > self._triggers.max_bytes):

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from uuid import uuid4
 
@@ -93,6 +93,19 @@ class Follower:
         self._stopping.set()
         self._thread.join(DEADLINE_S)
         assert not self._thread.is_alive()
+
+    @contextmanager
+    def started(self, **settings: object) -> Iterator[None]:
+        """With other settings; afterwards it is started as before."""
+        before = self.options
+        self.options = replace(before, config=before.config.model_copy(update=settings))
+        self.start()
+        try:
+            yield
+        finally:
+            self.stop()
+            self.options = before
+            self.start()
 
     def close(self) -> None:
         self.stop()

@@ -173,6 +173,19 @@ def test_both_makes_two_tables_of_a_table_and_many_tables_are_written_in_one_go(
         assert stage.mirror(f"{name}_current") == {"a": {"v": 10}}
 
 
+def test_a_flush_takes_as_many_tables_as_it_may_and_goes_on_with_the_rest(stage: Stage) -> None:
+    names = [f"t{number}" for number in range(36)]
+    stage.follower.stop()
+    for first in range(0, 36, 4):
+        stage.log.append([change(name, "a", first, {"v": first}) for name in names[first : first + 4]])
+    stage.log.append([change(name, "b", 99, {"v": 99}) for name in names])
+    with stage.follower.started(max_tables=10):
+        stage.flush()
+        assert [made.tables for made in stage.follower.status.flushes()] == [8, 8, 8, 8, 4, 36]
+    for number, name in enumerate(names):
+        assert [row["v"] for row in stage.rows(name)] == [number // 4 * 4, 99]
+
+
 def test_what_was_written_is_not_written_again_though_nobody_noted_it(stage: Stage) -> None:
     """The process ended after the commit of one table, before those of the other and of the flushed position."""
     stage.log.append([change("one", "a", 1, {"v": 1}), change("two", "a", 2, {"v": 2, "x": {}})])

@@ -15,6 +15,13 @@ class IngestConfig(Section):
     )
     max_batch_events: int = Field(1000, ge=1, le=1_000_000, description="Most events of one batch or request.")
     max_batch_tables: int = Field(100, ge=1, le=10_000, description="Most tables that the events of a batch may name.")
+    known_tables: int = Field(
+        20_000,
+        ge=100,
+        le=10_000_000,
+        description="Decisions on tables that a process remembers, of all callers, about 1.1 KiB each; others that a "
+        "batch names are made anew.",
+    )
     window: int = Field(
         16, ge=1, le=1000, description="Batches of a connection that may wait for their answer; it is not read further."
     )

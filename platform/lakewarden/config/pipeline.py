@@ -51,6 +51,13 @@ class PipelineConfig(EngineSection):
     max_bytes: int = Field(
         512 * 1024 * 1024, ge=1, le=2**40, description="Most bytes (as received) in one micro-batch, likewise."
     )
+    max_tables: int = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Most tables in one micro-batch, unless a single batch has more. Each costs a job of Spark and the "
+        "driver memory; nothing of a micro-batch is noted as flushed before its last table is written.",
+    )
     rows_per_task: int = Field(
         100_000,
         ge=100,

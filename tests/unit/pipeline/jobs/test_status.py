@@ -3,7 +3,7 @@
 import json
 import time
 
-from pipeline.jobs.flush import Flushed
+from pipeline.jobs.flush import Flushed, condensed
 from pipeline.jobs.status import Status, answer, percentile, sentence
 from pipeline.jobs.write import Snapshot
 
@@ -30,6 +30,17 @@ def test_the_answer_to_a_flush_has_the_figures_of_all_that_it_waited_for() -> No
         "durationMs": 4000,
         "usedFallback": False,
     }
+
+
+def test_ages_of_many_tables_become_few_and_no_younger() -> None:
+    ages = [(float(number), 2.0) for number in range(1001)]
+    few = condensed(list(reversed(ages)))
+    assert len(few) <= 500
+    assert sum(events for _, events in few) == 2002
+    assert few[-1][0] == 1000
+    assert 0 <= percentile(list(few), 0.5) - percentile(ages, 0.5) <= 3000
+    assert condensed([(2.0, 1.0), (1.0, 3.0)]) == ((1.0, 3.0), (2.0, 1.0))
+    assert condensed([]) == ()
 
 
 def test_the_row_tells_state_last_flush_freshness_and_totals() -> None:
