@@ -4,10 +4,10 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -19,6 +19,7 @@ from standalone.ready import ReadyInfo
 
 _GRACE_S = 120.0
 _SETTLED_S = 20.0
+_LONGEST_PAUSE_S = 10.0
 
 
 def database_url(ready: Path) -> str:
@@ -57,60 +58,72 @@ def part(
     )
 
 
-class Killer(threading.Thread):
-    """Kills a process with SIGKILL about each `every_s` seconds.
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """A process called `name` is killed `pause_s` after so much of the run's work was done (0 to 1)."""
 
-    Those that nobody supervises are started again by `revive`, which the main thread calls: a process ends with the
-    thread that started it.
+    at: float
+    pause_s: float
+    name: str
+
+
+class Killer:
+    """Kills processes with SIGKILL at random points of a run, which depend on `seed` alone.
+
+    The supervisor of the server starts its processes again; `look` starts the others.
     """
 
-    def __init__(self, supervisor: int, parts: Mapping[str, ManagedProcess], *, every_s: float) -> None:
-        super().__init__(name="killer", daemon=True)
+    def __init__(self, supervisor: int, parts: Mapping[str, ManagedProcess], *, kills: int, seed: int) -> None:
         self.kills: dict[str, int] = dict.fromkeys(["server", *parts], 0)
         self._supervisor = supervisor
         self._parts = dict(parts)
-        self._every_s = every_s
-        self._chance = random.Random(7)  # noqa: S311 which one it is must be repeatable, not secret
-        self._stopped = threading.Event()
+        self._chance = random.Random(seed)  # noqa: S311 which one it is must be repeatable, not secret
+        self._blows = sorted((self._blow() for _ in range(kills)), key=lambda each: each.at)
+        self._due: float | None = None
         self._seen: dict[int, float] = {}
         self._dead: set[str] = set()
 
-    def revive(self) -> None:
-        """Starts what was killed."""
+    def look(self, done: float) -> None:
+        """To be called often, with the part of the work that is done."""
         while self._dead:
             process = self._parts[self._dead.pop()]
             process.stop()
             process.start()
+        now = time.monotonic()
+        if self._due is None and self._blows and done >= self._blows[0].at:
+            self._due = now + self._blows[0].pause_s
+        if self._due is not None and now >= self._due:
+            name = self._blows[0].name
+            if self._kill_server() if name == "server" else self._kill_part(name):
+                del self._blows[0]
+                self._due = None
 
-    def run(self) -> None:
-        while not self._stopped.wait(self._every_s * self._chance.uniform(0.5, 1.5)):
-            name = self._chance.choice(["server", *self._parts, "pipeline"])
-            if name == "server":
-                self._kill_server()
-            elif name not in self._dead:
-                self._kill_part(name)
-                self._dead.add(name)
+    def _blow(self) -> Blow:
+        name = self._chance.choice(["server", *self._parts, "pipeline"])
+        return Blow(self._chance.uniform(0.01, 0.95), self._chance.uniform(0, _LONGEST_PAUSE_S), name)
 
-    def stop(self) -> None:
-        self._stopped.set()
-        self.join()
-
-    def _kill_server(self) -> None:
-        """Each process that serves, unless one has just been started: the supervisor gives up on those."""
+    def _kill_server(self) -> bool:
+        """Some processes that serve, unless one has just been started: the supervisor gives up on those."""
         serving = [each.pid for each in processes.tree(self._supervisor) if each.parent == self._supervisor]
         now = time.monotonic()
         self._seen = {pid: self._seen.get(pid, now) for pid in serving}
-        if serving and all(now - since >= _SETTLED_S for since in self._seen.values()):
-            for pid in self._chance.sample(serving, self._chance.randint(1, max(1, len(serving) - 1))):
-                self._kill(pid, "server")
+        if not serving or any(now - since < _SETTLED_S for since in self._seen.values()):
+            return False
+        for pid in self._chance.sample(serving, self._chance.randint(1, max(1, len(serving) - 1))):
+            self._kill(pid, "server")
+        return True
 
-    def _kill_part(self, name: str) -> None:
+    def _kill_part(self, name: str) -> bool:
         process = self._parts[name]
         below = [each.pid for each in processes.tree(process.pid)]
+        if not below:
+            return False
         self._kill(below[0], name)
         for pid in below[1:]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        self._dead.add(name)
+        return True
 
     def _kill(self, pid: int, name: str) -> None:
         with suppress(ProcessLookupError):
@@ -119,11 +132,19 @@ class Killer(threading.Thread):
             sys.stderr.write(f"  {time.strftime('%H:%M:%S')} killed {name} ({pid})\n")
 
 
-def head(connection: psycopg.Connection[tuple[object, ...]]) -> tuple[int, int, int]:
-    """Events received, the last position, and the one up to which all is in snapshots."""
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The logs of all warehouses together: events ever received and not flushed, and batches that wait."""
+
+    received: int
+    buffered: int
+    waiting: int
+
+
+def log_of(connection: psycopg.Connection[tuple[object, ...]]) -> Log:
     row = connection.execute(
-        "select coalesce(sum(total_events), 0)::bigint, coalesce(max(last_position), 0),"
-        " coalesce(max(flushed_position), 0) from ingest_log_head"
+        "select coalesce(sum(total_events), 0)::bigint, coalesce(sum(buffered_events), 0)::bigint,"
+        " coalesce(sum(buffered_batches), 0)::bigint from ingest_log_head"
     ).fetchone()
     assert row is not None  # noqa: S101 an aggregate has a row
-    return int(str(row[0])), int(str(row[1])), int(str(row[2]))
+    return Log(*(int(str(each)) for each in row))
