@@ -81,13 +81,15 @@ async def _placed(warehouse_id: UUID, context: RequestContext, sender: Sender) -
             lease, warehouse_id, address=sender.address, principal=context.caller.id,
             source_id=(sender.header("x-client-id") or "")[:255],
         )  # fmt: skip
-        if found.of_address > _settings.connections_per_address:
-            await leases.give_back(lease)
-            raise TooManyRequests(
-                f"Too many connections: your address has {found.of_address - 1}, "
-                f"at most {_settings.connections_per_address} are allowed",
-                retry_after_s=5,
-            )
+        for whose, count, most in (
+            ("one address", found.of_address, _settings.connections_per_address),
+            ("one caller in a warehouse", found.of_caller, _settings.connections_per_caller),
+            ("one warehouse", found.of_warehouse, _settings.connections_per_warehouse),
+            ("one project", found.of_project, _settings.connections_per_project),
+        ):
+            if count > most:
+                await leases.give_back(lease)
+                raise TooManyRequests(f"Too many connections: at most {most} of {whose} are allowed", retry_after_s=5)
     except LogUnavailable as error:
         raise Unavailable("The log of the events is not available: try again shortly") from error
     return lease

@@ -15,10 +15,13 @@ SERVER: Final = new_id()
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many sockets there are, with this one."""
+    """How many sockets there are, with this one; `of_caller`: in the warehouse."""
 
     of_address: int
     of_source: int
+    of_caller: int
+    of_warehouse: int
+    of_project: int
 
 
 async def take(identifier: UUID, warehouse_id: UUID, *, address: str, principal: str, source_id: str) -> Counted:
@@ -31,8 +34,8 @@ async def take(identifier: UUID, warehouse_id: UUID, *, address: str, principal:
         [identifier], [warehouse_id], [SERVER], [address], [principal], [source_id], [_length_ms()],
     ]  # fmt: skip
     await run(_NOTE, given)
-    ((of_address, of_source),) = await run(_COUNT, [[warehouse_id], [address], [principal], [source_id]])
-    return Counted(of_address, of_source)
+    ((*counts,),) = await run(_COUNT, [[warehouse_id], [address], [principal], [source_id]])
+    return Counted(*counts)
 
 
 async def give_back(identifier: UUID) -> None:
@@ -68,7 +71,12 @@ _COUNT: Final = Lookup("""
     select (select count(*) from ingest_connection c where c.address = g.address and c.until > now()),
            (select count(*) from ingest_connection c
             where c.warehouse_id = g.warehouse_id and c.principal = g.principal and c.source_id = g.source_id
-              and c.until > now())
+              and c.until > now()),
+           (select count(*) from ingest_connection c
+            where c.warehouse_id = g.warehouse_id and c.principal = g.principal and c.until > now()),
+           (select count(*) from ingest_connection c where c.warehouse_id = g.warehouse_id and c.until > now()),
+           (select count(*) from warehouse own join warehouse w on w.project_id = own.project_id
+            join ingest_connection c on c.warehouse_id = w.id and c.until > now() where own.id = g.warehouse_id)
     from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) as g(warehouse_id, address, principal, source_id)
 """)
 _GIVE_BACK: Final = Lookup("delete from ingest_connection where id = (%s::uuid[])[1]")

@@ -70,6 +70,13 @@ class IngestConfig(Section):
     burst: int = Field(50, ge=1, description="How many of them may come at once.")
     connections_per_address: int = Field(10, ge=1, description="Sockets of one address, on all servers together.")
     connections_per_source: int = Field(5, ge=1, description="Sockets of one source, on all servers together.")
+    connections_per_caller: int = Field(
+        500, ge=1, description="Sockets of one caller in a warehouse, on all servers together."
+    )
+    connections_per_warehouse: int = Field(1000, ge=1, description="Sockets of a warehouse, on all servers together.")
+    connections_per_project: int = Field(
+        2000, ge=1, description="Sockets of all warehouses of a project, on all servers together."
+    )
     lease_s: float = Field(
         30, ge=1, le=3600, description="Seconds after which the sockets of a server that has died no longer count."
     )

@@ -15,15 +15,9 @@ from ingest.services.fallback.file import FallbackFull
 from ingest.services.fallback.keeper import Fallback
 from ingest.services.statements import LogUnavailable
 from ingest.services.targets import Place, Target
-from lakewarden.authz.actions import ProjectAction
-from lakewarden.authz.ledger import grants as ledger
-from lakewarden.authz.model import Privilege
-from lakewarden.context import PrincipalId, RequestContext
-from lakewarden.storage.profiles import parse_profile
-from tenants import access
+from lakewarden.context import PrincipalId
 from tenants.models import Warehouse
-from tenants.services import projects, warehouses
-from tests.installation import ADMIN, Grant
+from tests.installation import Grant
 from tests.integration.catalog.observed import eventually
 from tests.integration.ingest.batches import batch as made
 from tests.integration.ingest.batches import logged, run
@@ -328,19 +322,6 @@ def test_status_says_recovering_until_the_log_has_room(
     drained(fallback)
     assert engine.get("/lakehouse/status").json()["state"] == "receiving"
     assert [row[2] for row in logged(lake.id)] == [1, 2, 3]
-
-
-@pytest.fixture
-def other(lake: Warehouse, admin_context: RequestContext, engine: AsgiClient, tmp_path: Path) -> Warehouse:
-    """A second warehouse, in which `engine` may do the same."""
-    granted = access.project(admin_context, lake.project_id, ProjectAction.CREATE_WAREHOUSE)
-    profile = parse_profile({"type": "local", "base-path": str(tmp_path / "other")})
-    made = warehouses.create(granted, "other", profile=profile, delete_profile={"type": "hard"})
-    rights = [(PrincipalId("oidc~engine"), Privilege(each)) for each in ("create", "modify")]
-    ledger.give(access.warehouse_chain(made), rights, granted_by=ADMIN)
-    projects.bump_epoch(lake.project_id)
-    assert engine.post(f"/catalog/v1/{made.id}/namespaces", {"namespace": ["default"]}).status == 200
-    return made
 
 
 def test_a_warehouse_whose_buffer_is_full_delays_no_other(

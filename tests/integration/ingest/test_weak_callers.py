@@ -1,15 +1,19 @@
 """What somebody with few rights can take from others, see of them, or go on doing when the rights are gone."""
 
 import asyncio
+import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from catalog.access import tabular_chain
 from catalog.models import Tabular
 from ingest.api import sockets
-from ingest.models import IngestFlushRequest
+from ingest.models import IngestConnection, IngestFlushRequest
 from ingest.services import flushes
+from lakewarden import config
 from lakewarden.authz.ledger import grants as ledger
 from lakewarden.authz.model import Privilege
 from lakewarden.context import PrincipalId
@@ -126,3 +130,37 @@ def test_flushes_of_many_callers_share_one(
 
     assert {each["success"] for each in run(many())} == {False}
     assert len(asked) <= 4
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        ("connections_per_caller", 1, "at most 1 of one caller in a warehouse are allowed"),
+        ("connections_per_warehouse", 2, "at most 2 of one warehouse are allowed"),
+        ("connections_per_project", 3, "at most 3 of one project are allowed"),
+    ],
+)
+def test_a_caller_or_a_tenant_cannot_take_all_sockets_from_many_addresses(
+    lake: Warehouse, other: Warehouse, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int, str]
+) -> None:
+    """Those of all servers count, but for dead ones."""
+    setting, most, told = limit
+    monkeypatch.setattr(sockets, "_settings", config.current().ingest.model_copy(update={setting: most}))
+    now = datetime.now(UTC)
+    for number, (warehouse, until) in enumerate([(lake, -1), (lake, 60), (other, 60)]):
+        IngestConnection.objects.create(
+            id=uuid4(), warehouse=warehouse, server=uuid4(), address=f"10.0.0.{number}", principal=f"oidc~{number}",
+            source_id="s", until=now + timedelta(seconds=until),
+        )  # fmt: skip
+    path = f"/lakehouse/w/{lake.name}/ws"
+    with (
+        opened(path=path, address="10.1.0.1"),
+        pytest.raises(Refused) as refused,
+        opened(path=path, address="10.1.0.2"),
+    ):
+        pass
+    assert (refused.value.status, json.loads(refused.value.body)["error"]["message"]) == (
+        429,
+        f"Too many connections: {told}",
+    )
+    assert IngestConnection.objects.count() == 3
