@@ -16,8 +16,8 @@ class StorageConfig(Section):
         8,
         ge=1,
         le=256,
-        description="Calls that one process may make to one warehouse's storage at a time; further "
-        "ones wait, and are answered 503 if the storage does not respond. Should be lower than `server.threads`.",
+        description="Calls that one process may make to one warehouse's storage at a time, and to one token service; "
+        "further ones wait, and are answered 503 if it does not respond. Should be lower than `server.threads`.",
     )
     max_open: int = Field(
         1000,
