@@ -7,10 +7,12 @@ import random
 import signal
 from contextlib import suppress
 
+import psycopg
 import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
+from lakewarden.config import IngestConfig
 from tests.integration.ingest.messages import batch, event
 from tests.integration.replicas.change_streams import numbers, say, socket_of
 from tests.integration.replicas.pair import Lake, Pair, Replica
@@ -66,6 +68,29 @@ def test_sockets_of_an_address_are_counted_on_all_servers(pair: Pair, lake: Lake
     refused = pair.run(open_all())
     assert len(refused) >= 2
     assert set(refused) == {429}
+
+
+def test_requests_that_are_recognised_are_counted_on_all_servers(pair: Pair, lake: Lake) -> None:
+    lake.add_namespace("default")
+    most = IngestConfig().max_requests_per_caller
+
+    def send(replica: Replica, key: str) -> int:
+        path = f"/lakehouse/w/{lake.name}/cdc"
+        return replica.ask(pair.admin, "POST", path, {"events": [event(1)]}, idempotency_key=key).status
+
+    assert send(pair.a, "1") == 200
+    with psycopg.connect(pair.a.server.settings["LAKEWARDEN__DATABASE__URL"]) as database:
+        raised = database.execute(
+            "update ingest_request_count set requests = %s where warehouse_id = %s and principal = %s",
+            [most - 1, lake.id, pair.admin.id],
+        )
+        assert raised.rowcount == 1
+    assert [send(replica, key) for replica, key in ((pair.a, "2"), (pair.b, "3"), (pair.a, "4"), (pair.b, "2"))] == [
+        200,
+        429,
+        429,
+        200,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(2))
