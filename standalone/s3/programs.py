@@ -83,7 +83,7 @@ def _versitygw(executable: Path, *, address: str, directory: Path, root: Keys, r
 MINIO: Final = S3Program(
     GoProgram("minio", "minio", "github.com/minio/minio"),
     issues_keys=True,
-    health="/minio/health/ready",
+    health="/minio/health/cluster",  # "ready" answers 200 before buckets can be made
     launch=_minio,
 )
 VERSITYGW: Final = S3Program(
