@@ -19,7 +19,7 @@ AMOUNTS: Final = ("bodies", "answers", "working", "readers")
 """The amounts that are counted by caller."""
 
 _SECRET: Final = 16  # bytes at the beginning of the memory
-_STATE, _SEEN, _CONNECTIONS, _LEFT_ALONE, _OF_A_PROCESS = range(5)
+_STATE, _SEEN, _CONNECTIONS, _LEFT_ALONE, _FULL, _OF_A_PROCESS = range(6)
 _COLUMNS: Final = _OF_A_PROCESS + len(AMOUNTS) * (1 + BUCKETS)
 _HEAD: Final = _SECRET // WORD + 1  # words: the secret, and a flag that all processes were ready once
 
@@ -68,6 +68,15 @@ class Board:
     def left_alone(self) -> int:
         """As the process that leaves most stores alone sees it: the same store may fail for all of them."""
         return max(self._words[self._at(row, _LEFT_ALONE)] for row in range(self.processes))
+
+    def note_full(self, milliseconds: int) -> None:
+        """A write found no space; the time is of the monotonic clock."""
+        self._words[self._at(self.row, _FULL)] = milliseconds
+
+    @property
+    def full_at(self) -> int:
+        """When a process last found no space; 0 if none has."""
+        return max(self._words[self._at(row, _FULL)] for row in range(self.processes))
 
     def seen(self, row: int) -> int:
         """The last heartbeat of the process of this row, in milliseconds of the monotonic clock."""

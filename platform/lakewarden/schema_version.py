@@ -2,18 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import psycopg
 from django.core.management import call_command
-from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from lakewarden import backends, config
 from lakewarden.authz.ledger import change_log
 from lakewarden.errors import Unavailable
-from lakewarden.postgres import pooler
+from lakewarden.postgres import allowed_sessions, pooler
 from lakewarden.postgres.opening import accepts_connections
 
 _LOCK = 0x6C6B6D67  # advisory lock: two runs of `lakewarden migrate` at the same time wait for each other
@@ -68,12 +68,33 @@ def require_current() -> None:
         change_log.stop_following()
 
 
+def require_decisions() -> None:
+    """Raises DatabaseNotMigrated unless OpenFGA, if it decides, answers and has what the database says of it."""
+    settings = config.current()
+    if settings.authorization.by_openfga:
+        from lakewarden.authz.openfga import store  # noqa: PLC0415 its SDK takes time to load
+
+        try:
+            problem = store.lost(settings.openfga)
+        except Unavailable as error:
+            raise DatabaseNotMigrated(error.message) from error
+        if problem:
+            raise DatabaseNotMigrated(f"OpenFGA cannot be used: {problem}")
+
+
 def require_keys() -> None:
     """Raises DatabaseNotReady unless the secrets in the database can be read with the keys of the configuration."""
     if problem := backends.secrets_problem():
         raise DatabaseNotReady(
             f"The secrets in the database cannot be used. {problem}. Is it lost? See `lakewarden secrets forget-lost`"
         )
+
+
+def few_sessions(needed: int) -> str | None:
+    """A sentence if PostgreSQL allows fewer; None also if the database has just gone away, which the next use says."""
+    with suppress(Error):
+        return allowed_sessions.shortage(connections[DEFAULT_DB_ALIAS], needed=needed)
+    return None
 
 
 def wait_until_current(tell: Callable[[str], None]) -> None:
@@ -103,12 +124,17 @@ def wait_until_current(tell: Callable[[str], None]) -> None:
 def wait_for(tell: Callable[[str], None], *, migrated: bool, patience_s: float) -> None:
     """Wait at most `patience_s` for a database that can be reached, and with `migrated` for one at this version.
 
+    With `migrated` OpenFGA must answer, too: servers start without it, but a new one need not before it can decide.
+
     Raises DatabaseNotReady: the last reason why it was not.
     """
     began, told_at = time.monotonic(), -_SAID_EVERY_S
     while True:
         try:
-            return require_current() if migrated else _refuse_wrong_pooler()
+            if not migrated:
+                return _refuse_wrong_pooler()
+            require_current()
+            return require_decisions()
         except (DatabaseUnreachable, DatabaseNotMigrated) as error:
             waited_s = time.monotonic() - began
             if waited_s >= patience_s:

@@ -104,6 +104,7 @@ def test_migrate_makes_store_and_model_once(settings: OpenFgaConfig) -> None:
     row = OpenFgaStore.objects.get()
     again = run("migrate")
     assert again.output == "The database is up to date\n"
+    assert run("migrate", "--check").exit_code == 0
     assert OpenFgaStore.objects.get().model_id == row.model_id
     schema_version.require_current()
     assert [state for state, _ in findings()] == [State.OK]
@@ -145,6 +146,9 @@ def test_a_store_that_is_gone_is_made_again_and_has_to_be_filled(
     # OpenFGA goes on to answer for it
     server.call("DELETE", f"/stores/{OpenFgaStore.objects.get().store_id}")
     assert findings() == [(State.FAIL, "no longer has this installation's store or model")]
+    checked = run("migrate", "--check")
+    assert checked.exit_code == 1
+    assert "OpenFGA cannot be used: it no longer has this installation's store or model" in checked.output
     assert "does not have all rights of the database yet" in run("migrate").output
     with pytest.raises(DatabaseNotReady, match="run `lakewarden openfga reconcile` first"):
         schema_version.require_current()

@@ -6,8 +6,8 @@ import sys
 import click
 
 from lakewarden import config
-from lakewarden.cli.setup import load_django, require_current, require_keys
-from lakewarden.postgres import limits
+from lakewarden.cli.setup import load_django, require_current, require_keys, tell_of_few_sessions
+from lakewarden.postgres import allowed_sessions, limits
 
 
 @click.command()
@@ -38,6 +38,7 @@ def serve(*, processes: int | None) -> None:
     settings = load_django()
     require_current(waits=True)
     require_keys()
+    tell_of_few_sessions(allowed_sessions.needed_by_server(settings))
     from lakewarden.serving.run import run
 
     sys.exit(run(settings, stop))
@@ -70,6 +71,7 @@ def work() -> None:
     settings = load_django()
     limits.choose(limits.of_work())
     require_current(waits=True)
+    tell_of_few_sessions(allowed_sessions.needed_by_worker(settings))
     from lakewarden.tasks.worker import run
 
     if settings.metrics.worker_port is not None:

@@ -1,10 +1,13 @@
 """What the commands of `lakewarden` need before they begin: configuration, Django, a database at this version."""
 
+import logging
 import os
 
 import click
 
 from lakewarden import config
+
+logger = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakewarden.settings")
 
@@ -45,6 +48,15 @@ def require_current(*, waits: bool = False) -> None:
             require_current()
     except DatabaseNotReady as error:
         raise click.ClickException(str(error)) from None
+
+
+def tell_of_few_sessions(needed: int) -> None:
+    """Log a warning if PostgreSQL allows fewer sessions: what finds none is answered 503, or waits."""
+    from lakewarden.postgres import allowed_sessions
+    from lakewarden.schema_version import few_sessions
+
+    if few := few_sessions(needed):
+        logger.warning("%s: %s", few, allowed_sessions.REMEDY)
 
 
 def require_keys() -> None:

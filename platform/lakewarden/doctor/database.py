@@ -100,7 +100,7 @@ def _reached(connection: Bounded, place: str, settings: Config) -> Iterator[Find
         )
         return
     yield ok("database", f"{place} is reachable, PostgreSQL {version}")
-    yield database_sessions.examine(connection, settings.database)
+    yield database_sessions.examine(connection, settings)
     migrated = schema.migrations(connection)
     yield migrated
     if migrated.state is State.OK:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from typing import Final
 
 import msgspec
@@ -23,6 +24,7 @@ PATHS: Final = frozenset({LIVE, b"/health/ready", b"/health"})
 
 _FRESH_S: Final = 1.0
 _PATIENCE_S: Final = 1.0  # after this the database counts as down
+_TOLD_MS: Final = 60_000  # for so long after a write that found no space
 _OK: Final = 200
 _NOT_READY: Final = 503
 
@@ -88,6 +90,8 @@ async def answer(method: str, path: bytes) -> Answer:
         server = board.current()
         if left_alone := server.left_alone:  # nor does a store of some warehouses; whose they are is not for everybody
             state["storages"] = f"{left_alone} left alone"
+        if server.full_at and time.monotonic() * 1000 - server.full_at < _TOLD_MS:  # nor does a full disk: reads go on
+            state["space"] = "none left"
         if server.processes > 1:
             state["processes"] = f"{server.ready} of {server.processes}"  # nor does a process that is being replaced
             if not server.were_all_ready and state["status"] == "up":

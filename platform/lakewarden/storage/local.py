@@ -2,12 +2,14 @@
 
 import errno
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+from lakewarden import board
 from lakewarden.storage import local_removal
 from lakewarden.storage.client_access import AccessRequest, ClientAccess
 from lakewarden.storage.interface import FileMissing, FileTaken, OutOfReach, StorageError, StorageFull
@@ -32,6 +34,7 @@ def _translated(location: str, *, missing: str | None = None) -> Iterator[None]:
         raise FileTaken(f"A file already exists at {location}") from error
     except OSError as error:
         if error.errno in _FULL:
+            board.current().note_full(int(time.monotonic() * 1000))
             raise StorageFull(f"No space left to write {location}: free space on the warehouse's disk") from error
         raise StorageError(f"The warehouse's storage failed at {location}: {error.strerror}") from error
 

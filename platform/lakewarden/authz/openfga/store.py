@@ -52,6 +52,19 @@ def problem(settings: OpenFgaConfig) -> str | None:
     return _problem(_row(settings))
 
 
+def lost(settings: OpenFgaConfig) -> str | None:
+    """Why OpenFGA itself does not have what the database says of it; None if it has. Raises Unavailable."""
+    row = _row(settings)
+    if row is None:
+        return _problem(row)
+    asked = _client(settings, row)
+    try:
+        is_there = asked.has_store() and asked.has_model(row.model_id)
+    finally:
+        asked.close()
+    return None if is_there else f"it no longer has this installation's store or model: {_MIGRATE} first"
+
+
 def _problem(row: OpenFgaStore | None) -> str | None:
     if row is None or not row.model_id:
         return f"the authorization model is not in it yet: {_MIGRATE} first"
