@@ -24,6 +24,8 @@ class SickFront:
     drips: bool = False
     concerns: Callable[[str, str], bool] = lambda *_: True
     asked: list[tuple[str, str]] = field(default_factory=list)
+    parents: list[str] = field(default_factory=list)
+    """The `traceparent` of each request; empty if it had none."""
     over: Event = field(default_factory=Event)
 
     def falls_ill(self, illness: Illness | None, *, drips: bool = False) -> None:
@@ -46,6 +48,7 @@ def before(target: str) -> Iterator[SickFront]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             front.asked.append((self.command, self.path))
+            front.parents.append(self.headers.get("traceparent", ""))
             is_meant = front.concerns(self.command, self.path)
             illness, drips, over = front.chronic, front.drips and is_meant, front.over
             with suppress(OSError):  # who asked may not have waited

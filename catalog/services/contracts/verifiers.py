@@ -10,7 +10,8 @@ import logging
 import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from contextvars import copy_context
+from functools import cache, partial
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -107,7 +108,9 @@ def _begin(proposal: Proposal, verifiers: Asked) -> tuple[list[Violation], list[
         if line is None:
             _fail(verifier, level, _Failed("is not configured on this server (contracts.verifiers)"))
             continue
-        reply = line.threads.submit(line.posts.post, str(identifier), body, content_type="application/json")
+        post = partial(line.posts.post, str(identifier), body, content_type="application/json")
+        # in the request's context, to which its trace belongs
+        reply = line.threads.submit(copy_context().run, post)
         questions.append(_Question(verifier, level, line, reply))
     return [], questions
 

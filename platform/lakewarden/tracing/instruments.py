@@ -5,7 +5,8 @@ It does so once, at the start, and only if traces are configured: otherwise the 
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, wraps
 from importlib import import_module
 from inspect import getmembers, iscoroutinefunction, isfunction, signature
@@ -21,8 +22,10 @@ from lakewarden.hot.fair_threads import FairThreads
 from lakewarden.hot.sessions import Session
 from lakewarden.hot.statements import Statement
 from lakewarden.postgres.bounded import CURSORS
+from lakewarden.secrets.vault_session import VaultSession
 from lakewarden.signed_posts import SignedPosts
 from lakewarden.storage.bounded import BoundedStorage
+from lakewarden.storage.token_services import TokenService
 from lakewarden.tasks import holding
 from lakewarden.tracing.spans import SPAN, Spans, outgoing, recorded, running
 
@@ -59,8 +62,10 @@ def install(spans: Spans, *, access: Sequence[str], appends: str | None, by_open
     marks: dict[int, Span] = {}
     here.replace(Batches, "do", lambda original: _marked(original, marks))
     here.replace(Batches, "_answer", lambda original: here.batched(original, marks))
+    here.within(TokenService, "asking", "ask token service")
+    here.step(VaultSession, "call", lambda *_a: ("call Vault", {}), SpanKind.CLIENT)
+    here.replace(SignedPosts, "_request", _with_parent)  # inside of the span that it names
     here.step(SignedPosts, "_request", lambda self, *_a: (f"POST {self._to.what}", {}), SpanKind.CLIENT)
-    here.replace(SignedPosts, "_request", _with_parent)
     if by_openfga:
         from openfga_sdk.sync.rest import RESTClientObject  # noqa: PLC0415 it takes time to load
 
@@ -105,6 +110,24 @@ class _Places:
             return span
 
         self._around(owner, name, begun, is_declared=True)  # who is given it may look at it
+
+    def within(self, owner: object, name: str, label: str) -> None:
+        """A span for each block of a context manager in a request that is recorded."""
+
+        def make(original: _Function) -> _Function:
+            @contextmanager
+            def begun(*arguments: object) -> Iterator[Any]:
+                above = recorded()
+                if above is None:
+                    with original(*arguments) as given:
+                        yield given
+                    return
+                with running(self._spans.child(above, label, SpanKind.CLIENT, {})), original(*arguments) as given:
+                    yield given
+
+            return begun
+
+        self.replace(owner, name, make)
 
     def access(self, owner: object, name: str) -> None:
         """Of functions that call each other, the outermost has a span."""

@@ -29,6 +29,8 @@ class Verifier:
 
     say: Say = allow
     asked: list[dict[str, Any]] = field(default_factory=list)
+    parents: list[str] = field(default_factory=list)
+    """The `traceparent` of each request; empty if it had none."""
     free: threading.Event = field(default_factory=threading.Event)
     url: str = ""
     unsigned: int = 0
@@ -45,6 +47,7 @@ def running() -> Iterator[Verifier]:
             signed = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}.".encode() + body
             expected = base64.b64encode(hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()).decode()
             found.unsigned += self.headers["webhook-signature"] != f"v1,{expected}"
+            found.parents.append(self.headers.get("traceparent", ""))
             found.asked.append(json.loads(body))
             found.free.wait(60)
             status, answer = found.say(found.asked[-1])
