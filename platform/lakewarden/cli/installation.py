@@ -10,7 +10,12 @@ from lakewarden.postgres import limits
 
 @click.command()
 @click.option("-v", "--verbose", is_flag=True, help="Show each migration as it runs.")
-@click.option("--check", is_flag=True, help="Change nothing; the exit code is 1 if something is to be migrated.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Change nothing; the exit code is 1 if something is to be migrated, or if OpenFGA, where it decides, does not answer "
+    "or no longer has its store or model.",
+)
 @click.option(
     "--wait",
     "wait_s",
