@@ -13,8 +13,8 @@ from lakewarden.postgres import limits
 @click.option(
     "--check",
     is_flag=True,
-    help="Change nothing; the exit code is 1 if something is to be migrated, or if OpenFGA, where it decides, does not answer "
-    "or no longer has its store or model.",
+    help="Change nothing; the exit code is 1 if something is to be migrated, or if OpenFGA, where it decides, does not "
+    "answer or no longer has its store or model.",
 )
 @click.option(
     "--wait",
