@@ -81,7 +81,7 @@ poolers: setup ## Two servers behind a real pgbouncer (root installs Debian's pa
 	$(BIN)/pytest tests/poolers $(ARGS)
 
 e2e: setup ## The demo, and the tutorial and how-tos as they are written
-	$(BIN)/pytest tests/e2e $(ARGS)
+	$(BIN)/pytest --timeout=900 tests/e2e $(ARGS)
 
 soak: setup ## A ledger against faults, by default some minutes (ARGS="--operations 100000 --faults 500 --seed 7")
 	@PYTHONPATH=platform $(BIN)/python -m tests.soak $(ARGS)

@@ -26,6 +26,6 @@ def run_demo(ready: Mapping[str, Any], folder: Path) -> DemoRun:
     ready_file, result_file = folder / "ready.json", folder / "result.json"
     ready_file.write_text(json.dumps(ready))
     command = [sys.executable, "-m", "demo", "--ready-file", str(ready_file), "--result", str(result_file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     result = json.loads(result_file.read_text()) if result_file.exists() else {}
     return DemoRun(done.returncode, done.stdout, done.stderr, result)
