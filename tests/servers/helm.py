@@ -24,7 +24,7 @@ HELM: Final = GoProgram(
         f"{_PACKAGE}/pkg/lint/rules.k8sVersionMinor": _KUBERNETES[1],
     },
 )
-_TIMEOUT_S: Final = 300.0
+_TIMEOUT_S: Final = 420.0
 
 
 class HelmFailed(AssertionError):
