@@ -1,6 +1,7 @@
 """Durable events per second and core of the gateway: `python -m benchmarks.ingest --help`.
 
-Each run has a new `lakewarden dev`, with its limits of rates lifted and an embedded Postgres that writes durably.
+Each run has a new `lakewarden dev`, with its limits of rates lifted and an embedded Postgres that writes durably; with
+`--contents kafka` also a broker.
 """
 
 import argparse
@@ -10,18 +11,23 @@ import os
 import sys
 import time
 import urllib.parse
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import urllib3
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.failures import BenchmarkError
+from benchmarks.machine import processes
 from benchmarks.machine.parts import POSTGRES, SERVER, Parts
 from benchmarks.stack import DevelopmentServer
 from standalone.ready import ReadyInfo, read_ready_file
 from standalone.signals import interrupting
+from tests.servers import kafka
 
+_KAFKA = "kafka"
 _LIFTED = {
     "MESSAGES_PER_S": 1_000_000,
     "BURST": 1_000_000,
@@ -50,14 +56,14 @@ def main() -> int:
     load = Load(options.connections, options.batches, options.events, options.window)
     os.environ.update({f"LAKEWARDEN__INGEST__{name}": str(value) for name, value in _LIFTED.items()})
     try:
-        with interrupting(), DevelopmentServer() as server:
+        with interrupting(), _broker(options.contents) as broker, DevelopmentServer() as server:
             info = read_ready_file(server.ready)
             token = _token(info)
             parts = Parts.find(urllib.parse.urlsplit(info.catalog_uri).port or 0, below=info.pid)
             _prepare(info, token)
             for name, run in (("WebSocket", _over_sockets), ("HTTP", _over_http)):
                 _warm_up(run, info, token, load)
-                _print(name, load, *_measured(run, info, token, load, parts))
+                _print(name, load, *_measured(run, info, token, load, partial(_cpu, parts, broker)))
     except BenchmarkError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
@@ -67,6 +73,25 @@ def main() -> int:
     return 0
 
 
+@contextmanager
+def _broker(contents: str) -> Iterator[int | None]:
+    """Its process, if contents go there."""
+    if contents != "kafka":
+        yield None
+        return
+    with kafka.start() as broker:
+        chosen = {"BOOTSTRAP_SERVERS": broker.plain, "REPLICAS": "1", "MIN_IN_SYNC": "1"}
+        os.environ.update({f"LAKEWARDEN__INGEST__KAFKA__{name}": value for name, value in chosen.items()})
+        os.environ["LAKEWARDEN__INGEST__CONTENTS"] = contents
+        yield broker.process.pid
+
+
+def _cpu(parts: Parts, broker: int | None) -> dict[str, int]:
+    """By part, in nanoseconds."""
+    found = dict(parts.cpu())
+    return found if broker is None else found | {_KAFKA: processes.cpu_ns(processes.tree(broker))}
+
+
 _Run = Callable[[ReadyInfo, str, Load, str], Awaitable[None]]
 
 
@@ -74,18 +99,20 @@ def _warm_up(run: _Run, info: ReadyInfo, token: str, load: Load) -> None:
     asyncio.run(run(info, token, Load(load.connections, 20, load.events, load.window), "warm"))  # type: ignore[arg-type]
 
 
-def _measured(run: _Run, info: ReadyInfo, token: str, load: Load, parts: Parts) -> tuple[float, dict[str, int]]:
-    before, began = parts.cpu(), time.perf_counter()
+def _measured(
+    run: _Run, info: ReadyInfo, token: str, load: Load, cpu: Callable[[], dict[str, int]]
+) -> tuple[float, dict[str, int]]:
+    before, began = cpu(), time.perf_counter()
     asyncio.run(run(info, token, load, "main"))  # type: ignore[arg-type]
     took = time.perf_counter() - began
-    after = parts.cpu()
+    after = cpu()
     return took, {part: after[part] - before[part] for part in before}
 
 
 def _print(name: str, load: Load, took: float, cpu: dict[str, int]) -> None:
     batches = load.connections * load.batches
     figures = [f"{name}: {load.total:,} events in {took:.1f} s: {load.total / took:,.0f} per second"]
-    for part in (SERVER, POSTGRES):
+    for part in (SERVER, POSTGRES, _KAFKA):
         if cpu.get(part):
             seconds = cpu[part] / 1e9
             figures.append(
@@ -194,6 +221,9 @@ def _options() -> argparse.Namespace:
     arguments.add_argument("--connections", type=int, default=4, help="sockets, or clients over HTTP [4]")
     arguments.add_argument("--batches", type=int, default=1000, help="of each of them [1000]")
     arguments.add_argument("--events", type=int, default=100, help="of a batch [100]")
+    arguments.add_argument(
+        "--contents", choices=["postgres", "kafka"], default="postgres", help="where they go [postgres]"
+    )
     arguments.add_argument("--window", type=int, default=4, help="unacknowledged batches of a socket [4]")
     return arguments.parse_args()
 

@@ -3,6 +3,7 @@
 from ingest.models.batch import IngestBatch
 from ingest.models.connection import IngestConnection
 from ingest.models.flush_request import IngestFlushRequest
+from ingest.models.kafka_floor import IngestKafkaFloor
 from ingest.models.log_head import IngestLogHead
 from ingest.models.maintenance_run import IngestMaintenanceRun
 from ingest.models.pipeline import IngestPipeline
@@ -14,6 +15,7 @@ __all__ = [
     "IngestBatch",
     "IngestConnection",
     "IngestFlushRequest",
+    "IngestKafkaFloor",
     "IngestLogHead",
     "IngestMaintenanceRun",
     "IngestPipeline",

@@ -4,7 +4,8 @@ from django.db import models
 
 
 class IngestBatch(models.Model):
-    """`content` is the JSON array of the batch's events, byte for byte as its sender wrote it.
+    """`content` is the JSON array of the batch's events, byte for byte as its sender wrote it, or a reference
+    to where that is in Kafka.
 
     Partitioned by warehouse and position. `tables` has an object for each table that the events name: `table` as the
     sender wrote it, `namespace` (a list of names), `name`, and the `id` of the table, or null where it is to be made.
@@ -19,7 +20,7 @@ class IngestBatch(models.Model):
     received_at = models.DateTimeField()
     events = models.IntegerField()
     bytes = models.IntegerField(help_text="Of the content before it was compressed.")
-    encoding = models.SmallIntegerField(default=0, help_text="0: plain, 1: gzip.")
+    encoding = models.SmallIntegerField(default=0, help_text="0: plain, 1: gzip; 2 and 3: the same, in Kafka.")
     tables = models.JSONField()
     content = models.BinaryField()
 

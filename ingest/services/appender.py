@@ -8,8 +8,8 @@ from typing import Final, Generic, TypeVar
 from uuid import UUID
 
 from ingest.metrics import APPEND_SECONDS
-from ingest.services import log
-from ingest.services.log import Batch, Decided, Outcome, Request, Verdict
+from ingest.services.kafka import placing
+from ingest.services.log import STALE, Batch, Decided, Outcome, Request
 from ingest.services.statements import Unstorable
 from ingest.services.targets import Target
 from lakewarden import config
@@ -19,7 +19,6 @@ Sent = TypeVar("Sent", Batch, Request)
 
 _GROUP_BYTES: Final = 8 * 1024 * 1024
 _AT_LEAST: Final = 64 * 1024  # bytes that each batch counts for: a group has at most 128
-STALE: Final = Outcome(Verdict.UNKNOWN, None, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Item(Generic[Sent]):
         return len({each.epoch for each in self.targets}) == 1
 
 
-_Append = Callable[..., Awaitable[list[Outcome]]]
+_Append = Callable[..., Awaitable[Sequence[Outcome | Exception]]]
 
 
 class Appender(Generic[Sent]):
@@ -93,6 +92,6 @@ class Appender(Generic[Sent]):
 
 
 BATCHES: Final[Appender[Batch]] = Appender(
-    log.append, lambda item: (item.sent.principal, item.sent.source_id, item.sent.sequence_number)
+    placing.append, lambda item: (item.sent.principal, item.sent.source_id, item.sent.sequence_number)
 )
-REQUESTS: Final[Appender[Request]] = Appender(log.append_requests)
+REQUESTS: Final[Appender[Request]] = Appender(placing.append_requests)

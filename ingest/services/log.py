@@ -5,7 +5,7 @@ positions are dense and in the order of commits, on all replicas, so whoever has
 nothing below it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,6 +14,7 @@ from uuid import UUID
 
 from catalog.models.tabular import MOVED
 from ingest.log_statements import MARK_FLUSHED
+from ingest.references import IN_KAFKA
 from ingest.services.statements import Interrupted, run, run_once
 from ingest.services.targets import Place
 from lakewarden import config
@@ -91,6 +92,17 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The contents of a group that are in Kafka: packed references to them, None for what is only to be compared.
+
+    `lowest` offset of each topic and partition: nothing is appended when records from there on may be deleted already.
+    """
+
+    contents: Sequence[bytes | None]
+    lowest: Mapping[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """`expected` is the source's next number; `buffered_bytes` is what waits for the pipeline, this group included."""
 
@@ -98,6 +110,9 @@ class Outcome:
     position: int | None
     expected: int | None
     buffered_bytes: int
+
+
+STALE: Final = Outcome(Verdict.UNKNOWN, None, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +160,14 @@ async def begin(warehouse_id: UUID) -> None:
     await run(_BEGIN, [[warehouse_id]])
 
 
-async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int, decided: Decided) -> list[Outcome]:
+async def append(
+    warehouse_id: UUID,
+    batches: Sequence[Batch],
+    *,
+    capacity: int,
+    decided: Decided,
+    elsewhere: Elsewhere | None = None,
+) -> list[Outcome]:
     """An outcome for each of the batches, which must be sorted by number within a source.
 
     Nothing is appended when a right in the project, a place or the warehouse has changed since the decisions. What
@@ -153,26 +175,27 @@ async def append(warehouse_id: UUID, batches: Sequence[Batch], *, capacity: int,
     failed: then nothing is known, and a repetition is recognised.
     """
     numbers, marks = [each.sequence_number for each in batches], [each.checksum for each in batches]
-    columns = _columns(batches, numbers, marks, asked=[*_asked(warehouse_id, decided), [capacity]])
-    return await _appended(_APPEND, columns, len(batches))
+    columns = _columns(batches, numbers, marks, elsewhere)
+    return await _appended(_APPEND, [*asked(warehouse_id, decided, capacity, elsewhere), *columns], len(batches))
 
 
 async def append_requests(
-    warehouse_id: UUID, requests: Sequence[Request], *, capacity: int, decided: Decided
+    warehouse_id: UUID,
+    requests: Sequence[Request],
+    *,
+    capacity: int,
+    decided: Decided,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Outcome]:
     """Like `append`; a request whose key its caller has used is a DUPLICATE, or DIFFERENT with another digest.
 
     A new one beyond the number that is remembered of its caller or of the warehouse is refused: MANY. Those that other
     servers append at the same moment may not be counted.
     """
-    limits = config.current().ingest
     keys, marks = [each.key for each in requests], [each.digest for each in requests]
-    asked: list[list[object]] = [
-        *_asked(warehouse_id, decided), [capacity],
-        [limits.max_requests], [limits.max_requests_per_caller], [limits.recognised_s], [limits.request_span_s],
-    ]  # fmt: skip
-    columns = [*_columns(requests, keys, marks, asked=asked), [int(each.is_acknowledged) for each in requests]]
-    return await _appended(_APPEND_REQUESTS, columns, len(requests))
+    columns = [*_columns(requests, keys, marks, elsewhere), [int(each.is_acknowledged) for each in requests]]
+    asking = [*asked(warehouse_id, decided, capacity, elsewhere), *bounds()]
+    return await _appended(_APPEND_REQUESTS, [*asking, *columns], len(requests))
 
 
 async def head(warehouse_id: UUID) -> Head | None:
@@ -188,30 +211,12 @@ async def mark_flushed(warehouse_id: UUID, *, upto: int) -> bool:
         return await cursor.fetchone() is not None
 
 
-def _columns(
-    sent: Sequence[Batch] | Sequence[Request],
-    names: Sequence[object],
-    marks: Sequence[object],
-    *,
-    asked: list[list[object]],
+def asked(
+    warehouse_id: UUID, decided: Decided, capacity: int, elsewhere: Elsewhere | None = None
 ) -> list[Sequence[object]]:
-    """As the statements have them: `names` are numbers or keys, `marks` differ when the content does."""
-    return [
-        *asked,
-        [each.principal for each in sent],
-        [each.source_id for each in sent],
-        names,
-        [each.events for each in sent],
-        [each.size for each in sent],
-        [each.encoding for each in sent],
-        marks,
-        [each.tables for each in sent],
-        [each.content for each in sent],
-    ]
-
-
-def _asked(warehouse_id: UUID, decided: Decided) -> list[list[object]]:
+    """The columns of `IF_UNCHANGED`."""
     places = list(decided.places)
+    lowest = {} if elsewhere is None else elsewhere.lowest
     return [
         [each.namespace_id for each in places],
         [each.path_key for each in places],
@@ -219,6 +224,37 @@ def _asked(warehouse_id: UUID, decided: Decided) -> list[list[object]]:
         [each.table_id for each in places],
         [warehouse_id],
         [decided.epoch],
+        [capacity],
+        [topic for topic, _ in lowest],
+        [partition for _, partition in lowest],
+        list(lowest.values()),
+    ]
+
+
+def bounds() -> list[Sequence[object]]:
+    """The columns of `BOUNDS`."""
+    limits = config.current().ingest
+    return [[limits.max_requests], [limits.max_requests_per_caller], [limits.recognised_s], [limits.request_span_s]]
+
+
+def _columns(
+    sent: Sequence[Batch] | Sequence[Request],
+    names: Sequence[object],
+    marks: Sequence[object],
+    elsewhere: Elsewhere | None,
+) -> list[Sequence[object]]:
+    """As the statements have them: `names` are numbers or keys, `marks` differ when the content does."""
+    moved = 0 if elsewhere is None else IN_KAFKA
+    return [
+        [each.principal for each in sent],
+        [each.source_id for each in sent],
+        names,
+        [each.events for each in sent],
+        [each.size for each in sent],
+        [each.encoding + moved for each in sent],
+        marks,
+        [each.tables for each in sent],
+        [each.content for each in sent] if elsewhere is None else elsewhere.contents,
     ]
 
 
@@ -276,16 +312,19 @@ _BEGIN: Final = Lookup(f"""
     select k.id from unnest(%s::uuid[]) as k(id) join ({PLACES}) w on w.id = k.id on conflict do nothing
 """)  # noqa: S608 text of our own
 
-_IF_UNCHANGED: Final = f"""
+IF_UNCHANGED: Final = f"""
     places as (
         select * from unnest(%s::uuid[], %s::text[], %s::text[], %s::uuid[])
             as p(namespace_id, path_key, name_key, tabular_id)
     ),
     given_at as (select (%s::uuid[])[1] as warehouse_id, (%s::bigint[])[1] as epoch, (%s::bigint[])[1] as capacity),
+    elsewhere as (select * from unnest(%s::text[], %s::bigint[], %s::bigint[]) as e(topic, partition, lowest)),
     asked as materialized (
         select g.warehouse_id, g.capacity from given_at g
         {ACTIVE_IN_EPOCH.format(warehouse="g.warehouse_id", epoch="g.epoch")}
         where not exists ({MOVED.format(places="places")})
+          and not exists (select 1 from elsewhere e join ingest_kafka_floor f using (topic, partition)
+                          where f.lowest > e.lowest)
     )
 """  # noqa: S608 texts of our own
 """Without a row of `asked`, the statements below change nothing and have no rows."""
@@ -295,7 +334,7 @@ _LAST: Final = 2**63 - 1
 """Numbers are compared as `numeric`: two of 64 bits can be further apart than 64 bits count."""
 
 _APPEND: Final = Lookup(f"""
-    with {_IF_UNCHANGED},
+    with {IF_UNCHANGED},
     given as (
         select * from unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
                              %s::bigint[], %s::text[], %s::bytea[])
@@ -311,7 +350,7 @@ _APPEND: Final = Lookup(f"""
     ),
     compared as (
         select g.i, g.principal, g.source_id, g.number, g.events, g.size, g.checksum,
-               o.source_id is not null as is_open, o.positions, o.checksums,
+               g.content is not null as has_content, o.source_id is not null as is_open, o.positions, o.checksums,
                coalesce(o.last, min(g.number) over of_source - 1::numeric) as last,
                row_number() over (partition by g.principal, g.source_id, g.number order by g.i) as nth
         from given g left join opened o using (principal, source_id)
@@ -319,11 +358,13 @@ _APPEND: Final = Lookup(f"""
     ),
     ranked as (
         select c.*, least(greatest(c.number - c.last, -{_FAR}), {_FAR})::int as ahead,
-               row_number() over (partition by principal, source_id, number > last and nth = 1 order by i) as rank
+               row_number() over (partition by principal, source_id, number > last and nth = 1 and has_content
+                                  order by i) as rank
         from compared c
     ),
     new as (
-        select *, sum(size) over (order by i) as needed from ranked where is_open and nth = 1 and ahead = rank
+        select *, sum(size) over (order by i) as needed from ranked
+        where is_open and nth = 1 and ahead = rank and has_content
     ),
     head as (
         select last_position, flushed_position, buffered_bytes from ingest_log_head
@@ -380,6 +421,7 @@ _APPEND: Final = Lookup(f"""
                 when j.nth_new is not null then 'appended'
                 when j.is_new then 'full'
                 when j.nth > 1 then 'duplicate'
+                when j.ahead > 0 and not j.has_content then 'unknown'
                 when j.ahead > 0 then 'gap'
                 when 1 - j.ahead > cardinality(j.positions) and cardinality(j.positions) < {RECENT} then 'gap'
                 when j.known_checksum <> j.checksum then 'different'
@@ -392,14 +434,29 @@ _APPEND: Final = Lookup(f"""
     from judged j, moved m
 """)  # noqa: S608 a number of our own
 
-_APPEND_REQUESTS: Final = Lookup(f"""
-    with {_IF_UNCHANGED},
+BOUNDS: Final = """
     bounds as (
         select most, most_of_caller, now() - make_interval(secs => recognised_s) as since,
                date_bin(make_interval(secs => span_s), now(), 'epoch') as began_at
         from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
             as b(most, most_of_caller, recognised_s, span_s)
-    ),
+    )
+"""
+REMEMBERED: Final = f"""
+    remembered as (
+        select p.principal, c.requests
+        from (select '{EVERYBODY}' union select principal from given) p(principal) cross join lateral (
+            select coalesce(sum(c.requests), 0) as requests from ingest_request_count c, bounds b
+            where c.warehouse_id = (select warehouse_id from asked) and c.principal = p.principal
+              and c.began_at > b.since
+        ) c
+    )
+"""  # noqa: S608 texts of our own
+"""How many requests each principal of `given`, and all of them together, are remembered of."""
+
+_APPEND_REQUESTS: Final = Lookup(f"""
+    with {IF_UNCHANGED},
+    {BOUNDS},
     given as (
         select g.*, sum(g.size) over (order by g.i) as needed,
                row_number() over (partition by g.principal, g.key order by g.i) as nth,
@@ -417,16 +474,10 @@ _APPEND_REQUESTS: Final = Lookup(f"""
         where r.warehouse_id = (select warehouse_id from asked)
           and (r.principal, r.key) in (select g.principal, g.key from given g)
     ),
-    remembered as (
-        select p.principal, c.requests
-        from (select '{EVERYBODY}' union select principal from given) p(principal) cross join lateral (
-            select coalesce(sum(c.requests), 0) as requests from ingest_request_count c, bounds b
-            where c.warehouse_id = (select warehouse_id from asked) and c.principal = p.principal
-              and c.began_at > b.since
-        ) c
-    ),
+    {REMEMBERED},
     compared as (
         select g.i, g.principal, g.key, g.digest, g.needed, g.nth, g.is_acknowledged, k.checksum,
+               g.content is not null as has_content,
                count(*) filter (where k.checksum is null and g.nth = 1) over (order by g.i) as others,
                count(*) filter (where k.checksum is null and g.nth = 1)
                    over (partition by g.principal order by g.i) as own
@@ -443,7 +494,7 @@ _APPEND_REQUESTS: Final = Lookup(f"""
     kept as (
         insert into ingest_request (warehouse_id, principal, key, checksum, received_at)
         select (select warehouse_id from asked), principal, key, digest, clock_timestamp()
-        from fitting where fits and is_allowed and nth = 1
+        from fitting where fits and is_allowed and nth = 1 and has_content
         on conflict do nothing returning principal, key
     ),
     new as (
@@ -484,6 +535,7 @@ _APPEND_REQUESTS: Final = Lookup(f"""
            case when n.i is not null then 'appended'
                 when f.checksum <> f.digest then 'different'
                 when f.checksum is not null then 'duplicate'
+                when f.nth = 1 and not f.has_content then 'unknown'
                 when not f.fits then 'full'
                 when not f.is_allowed then 'many'
                 else 'duplicate' end,

@@ -29,7 +29,7 @@ async def analytics(warehouse_id: UUID) -> dict[str, Any]:
     buffered, batches, events, size, fallbacks, files, errors = rows[0] if rows else (0,) * 7
     return {
         "durabilityTier": "P2",
-        "primaryStorage": "postgres",
+        "primaryStorage": config.current().ingest.contents,
         "fallbackStorage": "none" if config.current().ingest.fallback_folder is None else "local",
         "eventsBuffered": buffered,
         "batchesReceived": batches,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from lakewarden.config import Config
+from lakewarden.config import Config, KafkaConfig
 from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.config.pipeline import PipelineConfig
 from lakewarden.errors import BadRequest
@@ -22,6 +22,7 @@ class Options:
     warehouses: tuple[str, ...] = ()
     once: bool = False
     maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
+    kafka: KafkaConfig | None = None
 
     @classmethod
     def parse(cls, settings: Config, *, master: str | None, warehouses: tuple[str, ...], once: bool) -> Self:
@@ -36,7 +37,15 @@ class Options:
                 f"{', '.join(missing)} must be set: the pipeline logs in to the catalog as any engine does, with an "
                 "OAuth2 client that may create and write tables, and reads the log in the database"
             )
-        return cls(dsn.get_secret_value(), config, master or config.master, warehouses, once, settings.maintenance)
+        return cls(
+            dsn.get_secret_value(),
+            config,
+            master or config.master,
+            warehouses,
+            once,
+            settings.maintenance,
+            settings.ingest.kafka,
+        )
 
     @property
     def mode(self) -> Mode:

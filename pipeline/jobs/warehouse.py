@@ -24,7 +24,7 @@ from pipeline.jobs.status import Status, answer, sentence
 from pipeline.jobs.table_locks import TableLocks
 from pipeline.jobs.write import TableWriter
 from pipeline.sources.ledger import IngestWarehouse, Ledger
-from pipeline.sources.postgres_log import DSN_OPTION, FORMAT
+from pipeline.sources.postgres_log import DSN_OPTION, FORMAT, KAFKA_OPTION, kafka_option
 from pipeline.spark.errors import GatewayFailed
 from pipeline.spark.failures import explained
 
@@ -133,6 +133,7 @@ class WarehouseStream:
         self._writer = None
         options = {
             DSN_OPTION: self._options.dsn,
+            KAFKA_OPTION: kafka_option(self._options.kafka),
             "warehouse": str(self.warehouse.id),
             "triggers": json.dumps(
                 {name: getattr(self._options.triggers, name) for name in self._options.triggers.__slots__}

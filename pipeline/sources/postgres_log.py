@@ -6,9 +6,10 @@ triggers of flushes lie here, too: there is nothing new to read until one of the
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -16,11 +17,18 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from ingest.log_statements import READ
+from ingest.references import IN_KAFKA, Reference, unpack
+from lakewarden.errors import InternalError
 from pipeline.transforms.events import LOG_SCHEMA
+
+if TYPE_CHECKING:
+    from lakewarden.config import KafkaConfig
+    from pipeline.sources.kafka_contents import KafkaContents
 
 FORMAT = "lakewarden_log"
 DSN_OPTION = "dsn-with-password"
-"""Spark's redaction knows the word `password`, so it shows this option nowhere."""
+KAFKA_OPTION = "kafka-with-password"
+"""Spark's redaction knows the word `password`, so it shows these options nowhere."""
 
 _ARROW = pa.schema(
     [("position", pa.int64()), ("encoding", pa.int32()), ("tables", pa.string()), ("content", pa.binary())]
@@ -100,8 +108,15 @@ def connect(dsn: str) -> psycopg.Connection[Any]:
     )
 
 
+def kafka_option(settings: "KafkaConfig | None") -> str:
+    """The value of KAFKA_OPTION."""
+    return "" if settings is None else json.dumps([settings.bootstrap_servers, settings.options.get_secret_value()])
+
+
 class LogSource(DataSource):
-    """The log of one warehouse. Options: DSN_OPTION, `warehouse`, `triggers` (JSON) and `partitions`."""
+    """The log of one warehouse. Options: DSN_OPTION, KAFKA_OPTION (as `kafka_option` makes it),
+    `warehouse`, `triggers` (JSON) and `partitions`.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -119,6 +134,7 @@ class LogReader(DataSourceStreamReader):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._dsn = options[DSN_OPTION]
+        self._kafka = options.get(KAFKA_OPTION, "")
         self._warehouse = options["warehouse"]
         self._triggers = Triggers(**json.loads(options["triggers"]))
         self._partitions = int(options["partitions"])
@@ -152,25 +168,22 @@ class LogReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Blocks of LOG_SCHEMA."""
         after, upto = partition.value
-        rows: dict[str, list[Any]] = {name: [] for name in _ARROW.names}
-        size = 0
+        block = _Block()
         with (
+            ExitStack() as stack,
             connect(self._dsn) as connection,
             connection.transaction(),
             connection.cursor("log", binary=True) as cursor,
         ):
+            contents = _Contents(self._kafka, stack)
             cursor.execute(READ, {"warehouse_id": self._warehouse, "after": after, "upto": upto})
-            for position, _source, _number, _at, _events, _bytes, encoding, tables, content in cursor:
-                for column, value in zip(
-                    rows.values(), (position, encoding, json.dumps(tables), bytes(content)), strict=True
-                ):
-                    column.append(value)
-                size += len(content)
-                if size >= _BLOCK_BYTES:
-                    yield pa.RecordBatch.from_pydict(rows, schema=_ARROW)
-                    rows, size = {name: [] for name in _ARROW.names}, 0
-        if rows["position"]:
-            yield pa.RecordBatch.from_pydict(rows, schema=_ARROW)
+            for position, _source, _number, _at, _events, size, encoding, tables, content in cursor:
+                block.add((position, encoding, json.dumps(tables), bytes(content)), size)
+                if block.size >= _BLOCK_BYTES:
+                    yield block.close(contents)
+                    block = _Block()
+            if block.size:
+                yield block.close(contents)
 
     def stop(self) -> None:
         if self._connection is not None:
@@ -214,3 +227,48 @@ class LogReader(DataSourceStreamReader):
                 if attempt == 2:  # noqa: PLR2004  the last one
                     raise
         raise AssertionError("the loop returns or raises")
+
+
+class _Contents:
+    """Those that are in Kafka, where a reader is made when the first of them is wanted."""
+
+    def __init__(self, option: str, stack: ExitStack) -> None:
+        self._option = option
+        self._stack = stack
+        self._reader: KafkaContents | None = None
+
+    def read(self, references: list[Reference]) -> dict[Reference, bytes]:
+        # for those who use Kafka alone
+        from lakewarden.config import KafkaConfig  # noqa: PLC0415
+        from pipeline.sources.kafka_contents import KafkaContents  # noqa: PLC0415
+
+        if not self._option:
+            raise InternalError(
+                "The log refers to contents in Kafka: set LAKEWARDEN__INGEST__KAFKA__BOOTSTRAP_SERVERS for the pipeline"
+            )
+        if self._reader is None:
+            servers, options = json.loads(self._option)
+            settings = KafkaConfig(bootstrap_servers=servers, options=options)
+            self._reader = self._stack.enter_context(KafkaContents(settings))
+        return self._reader.read(references)
+
+
+class _Block:
+    """Rows of the log as columns, until there are enough for an Arrow block."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, str, bytes]] = []
+        self.size = 0
+
+    def add(self, row: tuple[int, int, str, bytes], size: int) -> None:
+        self._rows.append(row)
+        self.size += size
+
+    def close(self, contents: _Contents) -> pa.RecordBatch:
+        wanted = {row[0]: unpack(row[-1]) for row in self._rows if row[1] & IN_KAFKA}
+        found = contents.read(list(wanted.values())) if wanted else {}
+        rows = [
+            (position, encoding & ~IN_KAFKA, tables, found[wanted[position]] if position in wanted else content)
+            for position, encoding, tables, content in self._rows
+        ]
+        return pa.RecordBatch.from_pydict(dict(zip(_ARROW.names, zip(*rows, strict=True), strict=True)), schema=_ARROW)

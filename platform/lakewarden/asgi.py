@@ -397,6 +397,6 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 
 async def _say_last_words(writer: BackgroundWriter) -> None:
-    closing = asyncio.ensure_future(asyncio.gather(connections.close_all(), health.DATABASE.close()))
+    closing = asyncio.ensure_future(asyncio.gather(connections.close_all(), health.DATABASE.close(), gateway.close()))
     await asyncio.to_thread(writer.stop, timeout_s=_LAST_WORDS_S)
     await asyncio.wait({closing}, timeout=_LAST_WORDS_S)

@@ -3,11 +3,13 @@
 import gzip
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 import psycopg
+
+from ingest.references import IN_KAFKA
 
 _HEAD = """
     insert into ingest_log_head (warehouse_id) values (%s) on conflict do nothing
@@ -52,8 +54,13 @@ class DurableLog:
     def close(self) -> None:
         self._connection.close()
 
-    def append(self, events: Iterable[Event] | str, *, compressed: bool = False) -> int:
-        """One batch; returns its position. `events` as JSON text are stored as they are written."""
+    def append(
+        self, events: Iterable[Event] | str, *, compressed: bool = False, into: Callable[[bytes], bytes] | None = None
+    ) -> int:
+        """One batch; returns its position. `events` as JSON text are stored as they are written.
+
+        `into` puts the content elsewhere, and returns the reference to it.
+        """
         text = events if isinstance(events, str) else json.dumps(list(events))
         parsed = json.loads(text)
         named = dict.fromkeys(event["table"] for event in parsed)
@@ -68,14 +75,15 @@ class DurableLog:
         ]
         content = text.encode()
         values = {"warehouse": self.warehouse, "events": len(parsed), "bytes": len(content)}
+        stored = gzip.compress(content) if compressed else content
         with self._connection.transaction():
             row = self._connection.execute(_MOVE, values).fetchone()
             assert row is not None
             batch = {
                 "position": row[0],
-                "encoding": int(compressed),
+                "encoding": int(compressed) + (IN_KAFKA if into else 0),
                 "tables": json.dumps(described),
-                "content": gzip.compress(content) if compressed else content,
+                "content": into(stored) if into else stored,
             }
             self._connection.execute(_ADD, values | batch)
         return int(row[0])

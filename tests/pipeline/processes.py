@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from lakewarden.config import KafkaConfig
 from tests.pipeline.durable_log import Event, change
 from tests.pipeline.flushing import DEADLINE_S, Stage
 
@@ -42,7 +43,9 @@ def replayed(events: list[Event]) -> Mapping[str, Any]:
 
 
 @contextmanager
-def pipeline(stage: Stage, *arguments: str, spark: str = "{}") -> Iterator[subprocess.Popen[str]]:
+def pipeline(
+    stage: Stage, *arguments: str, spark: str = "{}", kafka: KafkaConfig | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """The command, with micro-batches of few events; killed at the end if it still runs."""
     config = stage.follower.options.config
     assert config.client_secret is not None
@@ -61,6 +64,9 @@ def pipeline(stage: Stage, *arguments: str, spark: str = "{}") -> Iterator[subpr
         "PIPELINE__DRAIN_S": "200",
         "PIPELINE__SPARK": spark,
     }
+    if kafka is not None:
+        settings["INGEST__KAFKA__BOOTSTRAP_SERVERS"] = ",".join(kafka.bootstrap_servers)
+        settings["INGEST__KAFKA__OPTIONS"] = kafka.options.get_secret_value()
     environment = os.environ | {f"LAKEWARDEN__{name}": str(value) for name, value in settings.items()}
     command = [sys.executable, "-m", "lakewarden.cli", "pipeline", *arguments]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)

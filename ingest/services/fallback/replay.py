@@ -11,6 +11,7 @@ from ingest.services import log, targets
 from ingest.services.appender import BATCHES, REQUESTS, Item
 from ingest.services.fallback import refusals
 from ingest.services.fallback.records import Chain, Kept
+from ingest.services.kafka import placing
 from ingest.services.log import Batch, Outcome, Verdict
 from ingest.services.statements import LogUnavailable, Unstorable, run
 from ingest.services.targets import Target
@@ -48,6 +49,7 @@ async def ask_whether_the_log_is_back(group: Group) -> None:
     """Raises LogUnavailable."""
     if group.kept:
         await log.head(group.kept[0].warehouse_id)
+        await placing.ask_whether_it_is_back()
 
 
 async def replay(group: Group, folder: Path) -> None:

@@ -13,6 +13,7 @@ from lakewarden.config.environment import PREFIX, ConfigError, current, read
 from lakewarden.config.events import EventsConfig, KafkaSinkConfig, NatsSinkConfig, SinkConfig, WebhookSinkConfig
 from lakewarden.config.identity import IntrospectionConfig, KubernetesConfig, OidcConfig
 from lakewarden.config.ingest import IngestConfig
+from lakewarden.config.kafka import KafkaConfig, KafkaLogConfig
 from lakewarden.config.maintenance import MaintenanceConfig
 from lakewarden.config.metrics import MetricsConfig
 from lakewarden.config.quotas import QuotasConfig
@@ -42,6 +43,8 @@ __all__ = [
     "IdempotencyConfig",
     "IngestConfig",
     "IntrospectionConfig",
+    "KafkaConfig",
+    "KafkaLogConfig",
     "KafkaSinkConfig",
     "KubernetesConfig",
     "LakehouseConfig",

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
+from lakewarden.config.kafka import KafkaConfig
 from lakewarden.config.sections import HttpUri, Names, Section
 
 
@@ -20,30 +21,11 @@ def _nats(values: tuple[str, ...]) -> tuple[str, ...]:
 NatsServers = Annotated[Names, AfterValidator(_nats)]
 
 
-class KafkaSinkConfig(Section):
-    bootstrap_servers: Names = Field(min_length=1, description="Brokers, `host:port`, separated by commas.")
+class KafkaSinkConfig(KafkaConfig):
     topic: str = Field(min_length=1, max_length=249, description="Topic that the events are written to.")
-    options: SecretStr = Field(
-        SecretStr(""),
-        description="Further options of librdkafka, `name=value` separated by semicolons, for example "
-        "`security.protocol=SASL_SSL;sasl.mechanism=SCRAM-SHA-512;sasl.username=lake;sasl.password=…`.",
-    )
     timeout_s: float = Field(
         30, ge=1, le=600, description="Seconds that a batch of events waits for the brokers before it is tried again."
     )
-
-    @property
-    def librdkafka(self) -> dict[str, str]:
-        pairs = (each.partition("=") for each in self.options.get_secret_value().split(";") if each.strip())
-        return {name.strip(): value for name, _, value in pairs}
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        for each in filter(str.strip, self.options.get_secret_value().split(";")):
-            if "=" not in each:
-                # the value may be a secret: only the position of the wrong part could be named
-                raise ValueError("options must be name=value, separated by semicolons")
-        return self
 
 
 class NatsSinkConfig(Section):

@@ -1,7 +1,10 @@
 """Settings of the gateway for change data."""
 
-from pydantic import Field
+from typing import Literal, Self
 
+from pydantic import Field, model_validator
+
+from lakewarden.config.kafka import KafkaLogConfig
 from lakewarden.config.sections import Section
 
 
@@ -32,6 +35,15 @@ class IngestConfig(Section):
     )
     high_water_percent: int = Field(
         80, ge=1, le=100, description="Share of `buffer_bytes` from which batches are answered `buffered`."
+    )
+    contents: Literal["postgres", "kafka"] = Field(
+        "postgres",
+        description="Where the contents of batches wait for the pipeline: in the database, or in Kafka, to which the "
+        "log in the database then refers.",
+    )
+    kafka: KafkaLogConfig | None = Field(
+        None,
+        description="The Kafka of `contents`. The pipeline needs it, too, as long as the log refers to contents there.",
     )
     fallback_folder: str | None = Field(
         None,
@@ -114,3 +126,9 @@ class IngestConfig(Section):
     def request_span_s(self) -> int:
         """Requests are counted by spans of time: so many seconds after it was full, there may be room."""
         return max(1, self.recognised_s // 24)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.contents == "kafka" and self.kafka is None:
+            raise ValueError("contents is 'kafka', but kafka.bootstrap_servers is missing: set its brokers")
+        return self

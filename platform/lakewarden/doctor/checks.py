@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lakewarden import config
 from lakewarden.config import Config, ConfigError
-from lakewarden.doctor import database, identity, left_alone, local_storage, openfga, server, spark
+from lakewarden.doctor import database, identity, ingest_contents, left_alone, local_storage, openfga, server, spark
 from lakewarden.doctor.findings import Finding, fail, ok
 
 Check = Callable[[Config], Iterable[Finding]]
@@ -16,6 +16,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("identity", identity.examine),
     ("database", database.examine),
     ("OpenFGA", openfga.examine),
+    ("Kafka of ingest", ingest_contents.examine),
     ("spark", spark.examine),
 )
 

@@ -6,9 +6,12 @@ from zlib import crc32
 
 from django.db import connection
 
+from ingest.references import IN_KAFKA, unpack
 from ingest.services import log
 from ingest.services.log import Batch, Decided, Outcome
+from lakewarden import config
 from lakewarden.hot import connections
+from pipeline.sources.kafka_contents import KafkaContents
 from tests.servers.asgi_client import run
 
 __all__ = ["run"]
@@ -48,11 +51,20 @@ async def open_source(
 
 
 def logged(warehouse_id: UUID) -> list[tuple[int, str, int | None, bytes]]:
-    """Position, source, number and content of all batches."""
+    """Position, source, number and content of all batches, as the pipeline reads them."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "select position, source_id, sequence_number, content from ingest_batch where warehouse_id = %s"
+            "select position, source_id, sequence_number, encoding, content from ingest_batch where warehouse_id = %s"
             " order by position",
             [warehouse_id],
         )
-        return [(position, source, number, bytes(content)) for position, source, number, content in cursor.fetchall()]
+        rows = cursor.fetchall()
+    wanted = {position: unpack(bytes(row[-1])) for position, *row in rows if row[-2] & IN_KAFKA}
+    kafka, found = config.current().ingest.kafka, {}
+    if wanted and kafka is not None:
+        with KafkaContents(kafka) as contents:
+            found = contents.read(wanted.values())
+    return [
+        (position, source, number, found[wanted[position]] if position in wanted else bytes(content))
+        for position, source, number, _, content in rows
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ingest.services import log
+from ingest.services.kafka import placing
 from ingest.services.statements import LogUnavailable
 from lakewarden import config
 from lakewarden.authz.ledger import grants as ledger
@@ -36,6 +37,7 @@ def log_gone() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log, "_appended", fail)
         patch.setattr(log, "head", fail)
+        patch.setattr(placing, "run", fail)
         yield
 
 

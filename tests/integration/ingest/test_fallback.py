@@ -22,6 +22,7 @@ from tests.integration.catalog.observed import eventually
 from tests.integration.ingest.batches import batch as made
 from tests.integration.ingest.batches import logged, run
 from tests.integration.ingest.changed import create_table, limits, log_gone, revoke
+from tests.integration.ingest.fallbacks import cancelled, drained, started
 from tests.integration.ingest.messages import batch, connect, event
 from tests.integration.ingest.pipelines import answering, pipeline
 from tests.servers.asgi_client import AsgiClient
@@ -44,23 +45,6 @@ def _ended() -> Iterator[None]:
 @pytest.fixture
 def fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _ended: None) -> Fallback:
     return started(tmp_path, monkeypatch)
-
-
-def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *, most: int = 1 << 20) -> Fallback:
-    """That of a process that has just started. It is made on the loop that uses it."""
-
-    async def made() -> Fallback:
-        found = Fallback(folder / "fallback", most=most)
-        await found.recover()
-        return found
-
-    found = run(made())
-    monkeypatch.setattr(storing, "FALLBACK", found)
-    return found
-
-
-def drained(fallback: Fallback) -> None:
-    eventually(lambda: fallback.waiting_bytes == 0 and not fallback._chains)
 
 
 def test_batches_are_kept_and_replayed_in_order(lake: Warehouse, fallback: Fallback, engine: AsgiClient) -> None:
@@ -153,11 +137,6 @@ def killed(fallback: Fallback) -> Path:
     copied = file.path.with_name("left.fallback")
     copied.write_bytes(content)
     return copied
-
-
-async def cancelled(fallback: Fallback) -> None:
-    for task in fallback._tasks.values():
-        task.cancel()
 
 
 def test_requests_are_kept_too_and_repetitions_recognised(

@@ -255,7 +255,8 @@ def test_metrics_have_the_six_series_of_the_paper_and_histograms(engine: AsgiCli
 def test_analytics_count_what_was_received(engine: AsgiClient) -> None:
     send(engine, event(1), event(2))
     found = engine.get("/lakehouse/analytics/status").json()
-    assert (found["durabilityTier"], found["primaryStorage"], found["fallbackStorage"]) == ("P2", "postgres", "none")
+    contents = config.current().ingest.contents
+    assert (found["durabilityTier"], found["primaryStorage"], found["fallbackStorage"]) == ("P2", contents, "none")
     assert (found["batchesReceived"], found["eventsReceived"], found["eventsBuffered"]) == (1, 2, 2)
 
 

@@ -1,23 +1,16 @@
 """Change data on real sockets of two servers: what was acknowledged is in the log once, whichever server dies."""
 
 import asyncio
-import json
-import os
-import random
-import signal
-from contextlib import suppress
 
 import psycopg
 import pytest
 from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from lakewarden.config import IngestConfig
 from tests.integration.ingest.messages import batch, event
-from tests.integration.replicas.change_streams import numbers, say, socket_of
+from tests.integration.replicas.change_streams import numbers, say, socket_of, stream_while_servers_are_killed
 from tests.integration.replicas.pair import Lake, Pair, Replica
-
-LAST = 400
 
 
 def test_a_batch_that_one_server_has_stored_is_a_duplicate_on_the_other(pair: Pair, lake: Lake) -> None:
@@ -97,50 +90,7 @@ def test_requests_that_are_recognised_are_counted_on_all_servers(pair: Pair, lak
 def test_what_was_acknowledged_is_in_the_log_once_although_servers_are_killed(
     pair: Pair, lake: Lake, seed: int
 ) -> None:
-    """The client streams with a window, and goes on at another server from what it knows was acknowledged."""
-    lake.add_namespace("default")
-    draw = random.Random(seed)  # noqa: S311
-    kills = sorted(draw.sample(range(LAST // 8, LAST), 3))
-    acked: set[int] = set()
-
-    async def stream() -> None:
-        replicas = [pair.a, pair.b]
-        while len(acked) < LAST:
-            with suppress(ConnectionClosed, OSError, InvalidHandshake):
-                async with socket_of(replicas[0], lake, pair.admin) as socket:
-                    await receive_while_sending(socket, replicas[0])
-            replicas.reverse()
-
-    async def receive_while_sending(socket: ClientConnection, replica: Replica) -> None:
-        start = await say(socket, {"type": "connect", "sourceDoId": "abc123", "lastAckSequence": len(acked)})
-        known = start["lastAckedSequence"]
-        acked.update(range(1, known + 1))  # the server has them: they were stored, and the acknowledgement was lost
-        sending = asyncio.create_task(send_rest(socket, known + 1))
-        try:
-            while len(acked) < LAST:
-                answer = json.loads(await socket.recv())
-                if answer["type"] == "nack":
-                    assert answer["shouldRetry"], answer
-                    await asyncio.sleep(answer["retryDelayMs"] / 1000)
-                    return
-                assert answer["status"] in {"ok", "duplicate"}
-                acked.add(answer["sequenceNumber"])
-                if kills and len(acked) >= kills[0]:
-                    kills.pop(0)
-                    os.kill(replica.server.process.pid, signal.SIGKILL)
-                    await asyncio.to_thread(replica.server.restart)
-                    return
-        finally:
-            sending.cancel()
-
-    async def send_rest(socket: ClientConnection, first: int) -> None:
-        for number in range(first, LAST + 1):
-            await socket.send(json.dumps(batch(number)))
-            await asyncio.sleep(0.011)  # below the limit of messages per second
-
-    pair.run(asyncio.wait_for(stream(), 240))
-    assert not kills
-    assert numbers(pair, lake) == [(number, number) for number in range(1, LAST + 1)]
+    stream_while_servers_are_killed(pair, lake, seed=seed)
 
 
 def test_a_server_that_is_stopped_closes_its_sockets_after_its_answers(pair: Pair, lake: Lake) -> None:

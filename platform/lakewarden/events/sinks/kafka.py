@@ -1,9 +1,8 @@
 """Produces events to Kafka by librdkafka: idempotent, acknowledged by all replicas in sync."""
 
-import logging
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
@@ -12,19 +11,7 @@ from lakewarden.config import KafkaSinkConfig
 from lakewarden.events.envelope import CONTENT_TYPE
 from lakewarden.events.leases import LeaseLost
 from lakewarden.events.sinks.interface import EnsureMine, Message, Refused, SinkFailed
-
-_SILENT: Final = logging.getLogger("librdkafka")
-"""It logs each attempt to connect; what goes wrong is said once, by `error_cb`."""
-_SILENT.setLevel(logging.CRITICAL)
-_NEVER: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD}
-"""Errors of one message, which would be the same each time."""
-_REFUSALS: Final = {
-    KafkaError._AUTHENTICATION: "the broker refused the user name or password",  # noqa: SLF001 its public names
-    KafkaError.SASL_AUTHENTICATION_FAILED: "the broker refused the user name or password",
-    KafkaError._SSL: "the TLS connection failed",  # noqa: SLF001
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "the user may not write to the topic",
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the user may not write idempotently (IDEMPOTENT_WRITE on the cluster)",
-}
+from lakewarden.kafka import OF_THE_MESSAGE, SILENT, Trouble
 
 
 class KafkaSink:
@@ -33,10 +20,9 @@ class KafkaSink:
     def __init__(self, settings: KafkaSinkConfig, ensure_mine: EnsureMine) -> None:
         self._ensure_mine = ensure_mine
         self._topic, self._timeout_s = settings.topic, settings.timeout_s
-        self._trouble: KafkaError | None = None
+        self._trouble = Trouble()
         self._stored: set[int] = set()
         chosen = {
-            "bootstrap.servers": ",".join(settings.bootstrap_servers),
             "client.id": "lakewarden",
             "compression.type": "zstd",
             "linger.ms": 5,
@@ -46,10 +32,10 @@ class KafkaSink:
             "acks": "all",
             "message.timeout.ms": int(settings.timeout_s * 1000),
             "topic.metadata.propagation.max.ms": int(settings.timeout_s * 500),  # a missing topic is named in time
-            "error_cb": self._noted,
+            "error_cb": self._trouble.note,
         }
         try:
-            self._producer = Producer(chosen, logger=_SILENT)
+            self._producer = Producer(chosen, logger=SILENT)
         except KafkaException as error:
             raise SinkFailed(f"The options of Kafka are not valid: {error.args[0].str()}") from error
 
@@ -72,7 +58,7 @@ class KafkaSink:
     def _failures(self, messages: Sequence[Message]) -> list[tuple[Message, KafkaError]]:
         """Those that the broker refused for what they are. Raises SinkFailed for any other failure."""
         self._ensure_mine()
-        self._trouble = None
+        self._trouble.forget()
         outcomes: dict[int, KafkaError | None] = {}
         for each in messages:
             try:
@@ -81,7 +67,7 @@ class KafkaSink:
                 outcomes[each.position] = refusal.args[0]
         self._wait_for(len(messages), outcomes)
         failed = [(each, found) for each in messages if (found := outcomes[each.position]) is not None]
-        if other := next((found for _, found in failed if found.code() not in _NEVER), None):
+        if other := next((found for _, found in failed if found.code() not in OF_THE_MESSAGE), None):
             raise SinkFailed(self._reason(other))
         return failed
 
@@ -112,9 +98,9 @@ class KafkaSink:
         while len(outcomes) < count:
             self._producer.poll(0.2)
             # librdkafka tries wrong passwords again until the messages' time is over: they are named at once
-            if self._trouble is not None and self._trouble.code() in _REFUSALS:
+            if (refusal := self._trouble.refusal) is not None:
                 self._producer.purge()
-                raise SinkFailed(self._reason(self._trouble))
+                raise SinkFailed(self._reason(refusal))
             try:
                 self._ensure_mine()
             except LeaseLost:
@@ -123,16 +109,5 @@ class KafkaSink:
             if time.monotonic() > deadline:
                 raise SinkFailed("Kafka did not answer in time")
 
-    def _noted(self, error: KafkaError) -> None:
-        if self._trouble is None or error.code() in _REFUSALS:
-            self._trouble = error
-
     def _reason(self, error: KafkaError) -> str:
-        """The broker's own words, or what was wrong with the connection while messages waited."""
-        if error.code() == KafkaError._MSG_TIMED_OUT and not self._trouble:  # noqa: SLF001
-            return (
-                f"Kafka did not store events within {self._timeout_s:g} s, although it was reached: see the log of the "
-                "brokers (disks, quotas, replicas in sync)"
-            )
-        shown = self._trouble if error.code() == KafkaError._MSG_TIMED_OUT and self._trouble else error  # noqa: SLF001
-        return f"{_REFUSALS.get(shown.code(), 'Kafka does not take events now')}: {shown.str()}"
+        return self._trouble.reason(error, patience_s=self._timeout_s)

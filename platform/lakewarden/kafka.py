@@ -1,0 +1,62 @@
+"""What all clients of Kafka have in common: librdkafka's own log is silent, and its errors are named."""
+
+import logging
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+SILENT: Final = logging.getLogger("librdkafka")
+"""It logs each attempt to connect; what goes wrong is said once, by `error_cb`."""
+SILENT.setLevel(logging.CRITICAL)
+
+REFUSALS: Final = {
+    KafkaError._AUTHENTICATION: "the broker refused the user name or password",  # noqa: SLF001 its public names
+    KafkaError.SASL_AUTHENTICATION_FAILED: "the broker refused the user name or password",
+    KafkaError._SSL: "the TLS connection failed",  # noqa: SLF001
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "the user may not use the topic",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the user may not write idempotently (IDEMPOTENT_WRITE on the cluster)",
+}
+"""Errors that somebody has to correct: trying again does not help."""
+
+OF_THE_MESSAGE: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD}
+"""Errors of one message, which would be the same each time."""
+_LATE: Final = {
+    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+}
+"""Errors that do not say what is wrong."""
+
+
+class Trouble:
+    """What was wrong with a client's connections lately; `note` is its `error_cb`."""
+
+    def __init__(self) -> None:
+        self.error: KafkaError | None = None
+
+    def note(self, error: KafkaError) -> None:
+        if self.error is None or error.code() in REFUSALS:
+            self.error = error
+
+    def forget(self) -> None:
+        self.error = None
+
+    def reason(self, error: KafkaError, *, patience_s: float, wanted: str = "store events") -> str:
+        """Why it did not do what was wanted: its own words, or what was wrong with the connection meanwhile."""
+        if error.code() in {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT} and self.error is None:  # noqa: SLF001
+            return (
+                f"Kafka did not {wanted} within {patience_s:g} s, although it was reached: see the log of the "
+                "brokers (disks, quotas, replicas in sync)"
+            )
+        shown = self.error if error.code() in _LATE and self.error is not None else error
+        return f"{REFUSALS.get(shown.code(), f'Kafka does not {wanted} now')}: {shown.str()}"
+
+    def reason_of(self, error: KafkaException | TimeoutError, *, patience_s: float, wanted: str = "answer") -> str:
+        """The same for what a client has raised."""
+        named = error.args[0] if isinstance(error, KafkaException) else KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001
+        return self.reason(named, patience_s=patience_s, wanted=wanted)
+
+    @property
+    def refusal(self) -> KafkaError | None:
+        return self.error if self.error is not None and self.error.code() in REFUSALS else None
