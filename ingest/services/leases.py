@@ -8,6 +8,7 @@ from ingest.services.statements import run
 from lakewarden import config
 from lakewarden.hot.sessions import Lookup
 from lakewarden.ids import new_id
+from tenants.models.warehouse import OF_ITS_PROJECT
 
 SERVER: Final = new_id()
 """This process since its start."""
@@ -67,7 +68,7 @@ _NOTE: Final = Lookup(f"""
         as g(id, warehouse_id, server, address, principal, source_id, length)
     on conflict (id) do update set source_id = excluded.source_id, until = excluded.until
 """)  # noqa: S608 text of our own
-_COUNT: Final = Lookup("""
+_COUNT: Final = Lookup(f"""
     select (select count(*) from ingest_connection c where c.address = g.address and c.until > now()),
            (select count(*) from ingest_connection c
             where c.warehouse_id = g.warehouse_id and c.principal = g.principal and c.source_id = g.source_id
@@ -75,10 +76,10 @@ _COUNT: Final = Lookup("""
            (select count(*) from ingest_connection c
             where c.warehouse_id = g.warehouse_id and c.principal = g.principal and c.until > now()),
            (select count(*) from ingest_connection c where c.warehouse_id = g.warehouse_id and c.until > now()),
-           (select count(*) from warehouse own join warehouse w on w.project_id = own.project_id
-            join ingest_connection c on c.warehouse_id = w.id and c.until > now() where own.id = g.warehouse_id)
+           (select count(*) from ingest_connection c
+            where c.warehouse_id in ({OF_ITS_PROJECT.format(warehouse="g.warehouse_id")}) and c.until > now())
     from unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) as g(warehouse_id, address, principal, source_id)
-""")
+""")  # noqa: S608 text of our own
 _GIVE_BACK: Final = Lookup("delete from ingest_connection where id = (%s::uuid[])[1]")
 _RENEW: Final = Lookup(f"""
     with given as (select (%s::uuid[])[1] as server, (%s::bigint[])[1] as length),

@@ -112,6 +112,10 @@ ACTIVE_IN_EPOCH = """
 """For the queries of other apps: only in a warehouse that is active, while no right in its project was changed."""
 WITH_PROJECT: Final = "(warehouse w join project p on p.id = w.project_id)"
 """SQL for other apps' queries, which join it."""
+OF_ITS_PROJECT: Final = (
+    "select w.id from warehouse own join warehouse w on w.project_id = own.project_id where own.id = {warehouse}"
+)
+"""SQL for other apps' queries: the ids of all warehouses of a warehouse's project."""
 PLACES: Final = "select id, location from warehouse"
 """SQL for other apps' queries, which read it as `({PLACES}) w`."""
 HELD: Final = "select '{}'::uuid[] from warehouse where id = %s::text::uuid for key share"
