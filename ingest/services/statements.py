@@ -32,8 +32,11 @@ async def run(statement: Lookup, columns: Sequence[Sequence[object]]) -> list[Ro
 async def run_once(statement: Lookup, columns: Sequence[Sequence[object]]) -> list[Row]:
     """As `run`, for what is not simply repeated."""
     try:
-        async with session() as usable:
-            return await usable.fetch(statement, columns)
+        try:
+            return await _rows(statement, columns)
+        except psycopg.errors.CheckViolation:
+            # the partition of a new row was attached after the statement had begun: nothing was changed
+            return await _rows(statement, columns)
     except SILENCE as error:
         raise LogUnavailable(str(error)) from error
     except psycopg.DataError as error:
@@ -41,4 +44,10 @@ async def run_once(statement: Lookup, columns: Sequence[Sequence[object]]) -> li
     except (psycopg.OperationalError, OSError) as error:
         raise Interrupted(str(error).strip()) from error
     except psycopg.Error as error:
-        raise LogUnavailable(str(error).strip()) from error
+        # details would show the row, which is somebody's data
+        raise LogUnavailable(error.diag.message_primary or str(error).strip()) from error
+
+
+async def _rows(statement: Lookup, columns: Sequence[Sequence[object]]) -> list[Row]:
+    async with session() as usable:
+        return await usable.fetch(statement, columns)

@@ -1,6 +1,7 @@
 """The log is as large as what the pipeline has not flushed: partitions come ahead and go when they are flushed."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -14,7 +15,10 @@ from ingest.services.log import Request
 from ingest.services.periodic_tasks import forget_ingest_sources, keep_ingest_log
 from lakewarden import config
 from tenants.models import Warehouse
+from tests.integration.catalog.observed import eventually
 from tests.integration.ingest.batches import ROOMY, TABLES, append, batch, logged, open_source, run, unchanged
+
+_WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +60,25 @@ def test_a_warehouse_that_has_received_little_has_no_partition(warehouse: Wareho
     run(log.mark_flushed(warehouse.id, upto=3))
     keep_ingest_log(0)
     assert [row[0] for row in logged(warehouse.id)] == [4]
+
+
+def test_a_batch_that_arrives_while_its_partition_is_attached_is_appended(
+    warehouse: Warehouse, database_url: str
+) -> None:
+    receive(warehouse, 1, 1)
+    next_one = retention.Partition(warehouse.id, 2, 12)
+    with psycopg.connect(database_url) as attaching, ThreadPoolExecutor() as pool:
+        attaching.execute("select 1 from ingest_log_head for update")
+        received = pool.submit(receive, warehouse, 2, 2)
+        eventually(lambda: attaching.execute(_WAITING).fetchone() == (1,))
+        attaching.execute(f"create table {next_one.name} (like ingest_batch including defaults including storage)")
+        attaching.execute(
+            f"alter table ingest_batch attach partition {next_one.name} for values from ('{warehouse.id}', 2)"
+            f" to ('{warehouse.id}', 12)"
+        )
+        attaching.commit()
+        received.result()
+    assert place_of(warehouse.id, 2) == next_one.name
 
 
 def test_partitions_are_made_ahead_and_dropped_when_they_are_flushed(warehouse: Warehouse) -> None:
