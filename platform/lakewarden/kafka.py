@@ -42,7 +42,7 @@ class Trouble:
     def forget(self) -> None:
         self.error = None
 
-    def reason(self, error: KafkaError, *, patience_s: float, wanted: str = "store events") -> str:
+    def reason(self, error: KafkaError, *, patience_s: float, wanted: str = "take events") -> str:
         """Why it did not do what was wanted: its own words, or what was wrong with the connection meanwhile."""
         if error.code() in {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT} and self.error is None:  # noqa: SLF001
             return (

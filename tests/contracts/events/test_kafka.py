@@ -108,7 +108,7 @@ def test_a_broker_that_is_reached_and_stores_nothing_is_named(broker: KafkaServe
     one.deliver([message(1)])
     os.killpg(broker.process.pid, signal.SIGSTOP)
     try:
-        with pytest.raises(SinkFailed, match=r"did not store events within 3 s.*see the log of the brokers"):
+        with pytest.raises(SinkFailed, match=r"did not take events within 3 s.*see the log of the brokers"):
             one.deliver([message(2)])
     finally:
         os.killpg(broker.process.pid, signal.SIGCONT)

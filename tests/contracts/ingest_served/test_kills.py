@@ -46,7 +46,7 @@ def test_a_broker_that_is_away_for_a_while_costs_nothing_but_time(pair: Pair, la
 
     pair.run(asyncio.wait_for(stream(), 240))
     assert {(each["reason"], each["shouldRetry"]) for each in refusals} == {("internal_error", True)}
-    assert "does not store events now" in pair.a.server.log_text() or "did not store" in pair.a.server.log_text()
+    assert "does not take events now" in pair.a.server.log_text() or "did not take" in pair.a.server.log_text()
     assert numbers(pair, lake) == [(number, number) for number in range(1, LAST + 1)]
 
 
