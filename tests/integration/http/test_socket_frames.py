@@ -123,9 +123,8 @@ def test_a_message_in_fragments_between_pings_is_one_message(raw: Raw) -> None:
 
 @pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG])
 def test_endless_pings_end_the_connection(raw: Raw, opcode: int) -> None:
-    with suppress(ConnectionError):
-        for _ in range(100):
-            raw.send(frame(opcode, b"x") * 100)
+    # no more than it reads: what arrives after the end resets the connection, and with it the reason
+    raw.send(frame(opcode, b"x") * (MOST_FRAMES + 1))
     assert raw.closed() == POLICY
 
 

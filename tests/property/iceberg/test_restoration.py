@@ -38,8 +38,8 @@ def test_the_way_back_leads_to_the_earlier_state(rng: random.Random, version: in
     versions, maker = [create(rng, version)], CommitMaker(rng)
     for step in range(STEPS):
         _, updates = maker.commit(document(versions[-1]))
-        # the format version never goes back, and limits specs and types
-        updates = [each for each in updates if each["action"] != "upgrade-format-version"]
+        if any(each["action"] == "upgrade-format-version" for each in updates):
+            continue  # it never goes back, and limits specs, types and snapshots
         try:
             versions.append(commit(versions[-1], [], updates, step))
         except LakewardenError:
