@@ -10,12 +10,16 @@ ID_HEADER: Final = "lakewarden-id"
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A record of Kafka. `id` is its header: a topic that was made anew has other records under the same offsets."""
+    """A record of Kafka. `id` is its header: a topic that was made anew has other records under the same offsets.
+
+    `crc` is the CRC-32 of its value; None: written by a release before.
+    """
 
     topic: str
     partition: int
     offset: int
     id: str
+    crc: int | None = None
 
 
 def pack(reference: Reference) -> bytes:

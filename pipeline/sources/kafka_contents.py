@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Self
+from zlib import crc32
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -12,9 +13,9 @@ from lakewarden.config import KafkaConfig
 from lakewarden.errors import InternalError, Unavailable
 from lakewarden.kafka import SILENT, Trouble
 
-_AT_ONCE = 500
 _NEAR = 1000
-"""Records that are rather read and dropped than jumped over."""
+_NEAR_BYTES = 1024 * 1024
+"""Records that are rather read and dropped than jumped over: so many, and about so many bytes."""
 _PATIENCE_S = 20.0
 _POLL_S = 1.0
 _GONE = {
@@ -31,15 +32,17 @@ class KafkaContents:
 
     def __init__(self, settings: KafkaConfig, *, patience_s: float = _PATIENCE_S) -> None:
         self._patience_s = patience_s
-        self._trouble = Trouble()
+        self._trouble = Trouble(settings)
         self._partition = ("", -1)
         self._next = 0
+        self._typical_bytes = 1
         options: dict[str, Any] = {
             "client.id": "lakewarden-pipeline",
             "group.id": "lakewarden-pipeline",
             "queued.max.messages.kbytes": 16 * 1024,
             "fetch.queue.backoff.ms": 20,
             **settings.librdkafka,
+            "check.crcs": True,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
@@ -49,7 +52,7 @@ class KafkaContents:
         try:
             self._consumer = Consumer(options, logger=SILENT)
         except KafkaException as error:
-            raise InternalError(f"The options of Kafka are not valid: {error.args[0].str()}") from error
+            raise InternalError(f"The options of Kafka are not valid: {self._trouble.said(error.args[0])}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -68,10 +71,10 @@ class KafkaContents:
             heard_at = time.monotonic()
             while waiting:
                 self._go_to(waiting[0])
-                records = self._consumer.consume(min(_AT_ONCE, waiting[-1].offset - self._next + 1), _POLL_S)
-                for record in records:
+                # one after the other: a neighbour's may be large, and the library's queue is bounded by bytes
+                record = self._consumer.poll(_POLL_S)
+                if record is not None:
                     self._take(record, waiting, found)
-                if records:
                     heard_at = time.monotonic()
                     continue
                 self._ensure_is_there(waiting[0])
@@ -84,7 +87,7 @@ class KafkaContents:
         partition = wanted.topic, wanted.partition
         if partition != self._partition:
             self._ensure_is_there(wanted)
-        elif self._next <= wanted.offset <= self._next + _NEAR:
+        elif self._next <= wanted.offset <= self._next + min(_NEAR, _NEAR_BYTES // self._typical_bytes):
             return
         self._consumer.assign([TopicPartition(*partition, wanted.offset)])
         self._partition, self._next = partition, wanted.offset
@@ -112,18 +115,29 @@ class KafkaContents:
             return
         if error is None and offset is not None:
             self._next = offset + 1
+            self._typical_bytes = max(1, (3 * self._typical_bytes + len(record.value() or b"")) // 4)
         if not waiting or (error is None and offset is not None and offset < waiting[0].offset):
             return
         wanted = waiting[0]
         is_found = offset == wanted.offset and dict(record.headers() or ()).get(ID_HEADER) == wanted.id.encode()
         if error is not None or not is_found:
             raise _gone(wanted, error)
-        found[waiting.popleft()] = record.value() or b""
+        content = record.value() or b""
+        if wanted.crc is not None and crc32(content) != wanted.crc:
+            raise InternalError(
+                f"The content of a batch is not what was written to Kafka: {_place(wanted)} has another checksum. "
+                "Nothing of it is in a table, and nothing is skipped: see how to keep change data in Kafka"
+            )
+        found[waiting.popleft()] = content
 
 
 def _gone(wanted: Reference, error: KafkaError | None) -> InternalError:
     said = "" if error is None else f" ({error.str()})"
     return InternalError(
-        f"The content of a batch is gone from Kafka: topic {wanted.topic}, partition {wanted.partition}, offset "
-        f"{wanted.offset}{said}. The log refers to it, and nothing is skipped: see how to keep change data in Kafka"
+        f"The content of a batch is gone from Kafka: {_place(wanted)}{said}. The log refers to it, and nothing is "
+        "skipped: see how to keep change data in Kafka"
     )
+
+
+def _place(wanted: Reference) -> str:
+    return f"topic {wanted.topic}, partition {wanted.partition}, offset {wanted.offset}"

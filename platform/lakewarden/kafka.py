@@ -1,9 +1,12 @@
 """What all clients of Kafka have in common: librdkafka's own log is silent, and its errors are named."""
 
 import logging
+import re
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
+
+from lakewarden.config import KafkaConfig
 
 SILENT: Final = logging.getLogger("librdkafka")
 """It logs each attempt to connect; what goes wrong is said once, by `error_cb`."""
@@ -20,6 +23,9 @@ REFUSALS: Final = {
 
 OF_THE_MESSAGE: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD}
 """Errors of one message, which would be the same each time."""
+_UNKNOWN: Final = re.compile(r'No such configuration property: "(.*)"', re.DOTALL)
+_OF_SECURITY: Final = re.compile(r"(?:sasl|ssl|security)\.[a-z.]+")
+_QUOTED: Final = re.compile(r'Invalid value ".*" for', re.DOTALL)
 _LATE: Final = {
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._TIMED_OUT,  # noqa: SLF001
@@ -30,10 +36,22 @@ _LATE: Final = {
 
 
 class Trouble:
-    """What was wrong with a client's connections lately; `note` is its `error_cb`."""
+    """What was wrong with a client's connections lately; `note` is its `error_cb`. No secret is in what it tells."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: KafkaConfig) -> None:
+        self._secrets = settings.secrets
+        self._no_names = settings.names_after_secrets
         self.error: KafkaError | None = None
+
+    def said(self, error: KafkaError) -> str:
+        """In the library's words: it quotes values that it does not understand."""
+        text: str = error.str()
+        for each in self._secrets:
+            text = text.replace(each, "…")
+        unknown = _UNKNOWN.search(text)
+        if unknown is not None and unknown[1] in self._no_names and not _OF_SECURITY.fullmatch(unknown[1]):
+            return "One of the options has a name that is unknown (a value ends at a semicolon)"
+        return _QUOTED.sub("Invalid value for", text)
 
     def note(self, error: KafkaError) -> None:
         if self.error is None or error.code() in REFUSALS:
@@ -50,7 +68,7 @@ class Trouble:
                 "brokers (disks, quotas, replicas in sync)"
             )
         shown = self.error if error.code() in _LATE and self.error is not None else error
-        return f"{REFUSALS.get(shown.code(), f'Kafka does not {wanted} now')}: {shown.str()}"
+        return f"{REFUSALS.get(shown.code(), f'Kafka does not {wanted} now')}: {self.said(shown)}"
 
     def reason_of(self, error: KafkaException | TimeoutError, *, patience_s: float, wanted: str = "answer") -> str:
         """The same for what a client has raised."""

@@ -13,19 +13,8 @@ from uuid import UUID
 
 from ingest.references import Reference, pack
 from ingest.services import log
-from ingest.services.log import (
-    BOUNDS,
-    EVERYBODY,
-    IF_UNCHANGED,
-    REMEMBERED,
-    STALE,
-    Batch,
-    Decided,
-    Elsewhere,
-    Outcome,
-    Request,
-    Verdict,
-)
+from ingest.services.append_statements import BOUNDS, EVERYBODY, IF_UNCHANGED, REMEMBERED
+from ingest.services.log import STALE, Batch, Decided, Elsewhere, Outcome, Request, Verdict
 from ingest.services.statements import Unstorable, run
 from lakewarden import config
 from lakewarden.hot.sessions import Lookup
@@ -126,7 +115,10 @@ async def _append(
     """Those that are not refused, in their order; the contents of those that are wanted are written before."""
     outcomes: dict[int, Outcome | Exception] = dict(found.refused)
     places: dict[int, Reference] = {}
-    written = await records.add(warehouse_id, [sent[number] for number in found.wanted]) if found.wanted else []
+    topic_id = ""
+    written: Sequence[Reference | Unstorable] = []
+    if found.wanted:
+        topic_id, written = await records.add(warehouse_id, [sent[number] for number in found.wanted])
     for number, place in zip(found.wanted, written, strict=True):
         if isinstance(place, Unstorable):
             outcomes[number] = place
@@ -135,11 +127,13 @@ async def _append(
     chosen = [number for number in range(len(sent)) if number not in outcomes]
     if chosen:
         contents = [pack(places[number]) if number in places else None for number in chosen]
-        lowest: dict[tuple[str, int], int] = {}
+        lowest: dict[int, int] = {}
         for each in places.values():
-            partition = each.topic, each.partition
-            lowest[partition] = min(lowest.get(partition, each.offset), each.offset)
-        appended = await into_log([sent[number] for number in chosen], elsewhere=Elsewhere(contents, lowest))
+            lowest[each.partition] = min(lowest.get(each.partition, each.offset), each.offset)
+        elsewhere = Elsewhere(contents, records.topic, topic_id, lowest)
+        appended = await into_log([sent[number] for number in chosen], elsewhere=elsewhere)
+        if places and all(each.verdict is Verdict.UNKNOWN for each in appended):
+            await records.look_at_topic()  # it may be another one
         outcomes.update(zip(chosen, appended, strict=True))
     return [outcomes[number] for number in range(len(sent))]
 

@@ -3,18 +3,18 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
+from zlib import crc32
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from ingest.references import ID_HEADER, Reference
+from ingest.services.kafka import topics
 from ingest.services.log import Batch, Request
 from ingest.services.statements import LogUnavailable, Unstorable
 from lakewarden import config
@@ -27,10 +27,31 @@ logger = logging.getLogger(__name__)
 _HEADERS_BYTES: Final = 64 * 1024
 _POLL_S: Final = 1.0
 _PAUSE_S: Final = 1.0
-_UNLIMITED: Final = "-1"
+_LOST: Final = {
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 their public names
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_TOPIC_ID,
+    KafkaError._DESTROY,  # noqa: SLF001
+}
+"""The topic was deleted under a producer, which would go on saying so for a while when it is there again; or the
+producer gave up its connection for another one. Another producer writes the records once more.
+"""
 
 _Stored = tuple[int, int]
 """Partition and offset."""
+
+
+class _Writer(NamedTuple):
+    producer: Producer
+    topic_id: str
+
+
+class Written(NamedTuple):
+    """Where each content is now, or why it alone cannot be stored; the id is that of the topic before."""
+
+    topic_id: str
+    places: list[Reference | Unstorable]
 
 
 class Records:
@@ -40,36 +61,65 @@ class Records:
         """`largest`: bytes of the largest content."""
         self._settings = settings
         self._largest = largest + _HEADERS_BYTES
-        self._trouble = Trouble()
-        self._producer: Producer | None = None
-        self._starting: asyncio.Future[Producer] | None = None
+        self._trouble = Trouble(settings)
+        self._writer: _Writer | None = None
+        self._starting: asyncio.Future[None] | None = None
+        self._looking: asyncio.Future[str] | None = None
         self._is_gone = False
 
-    async def add(self, warehouse_id: UUID, contents: Sequence[Batch | Request]) -> list[Reference | Unstorable]:
-        """Where each of them is now, or why it alone cannot be stored. Raises LogUnavailable: then nothing refers to
-        what may have been written.
-        """
-        producer = await self._ready()
+    @property
+    def topic(self) -> str:
+        return self._settings.topic
+
+    async def add(self, warehouse_id: UUID, contents: Sequence[Batch | Request]) -> Written:
+        """Raises LogUnavailable: then nothing refers to what may have been written."""
         records = [_record(warehouse_id, each) for each in contents]
-        found = await self._written(producer, records)
+        writer, found = await self._written_once_there_is_a_topic(records)
         if len(records) > 1:
             # a broker refuses records by batches, because of one of them: each of these is sent alone
             for number, each in enumerate(found):
                 if isinstance(each, KafkaError) and each.code() in OF_THE_MESSAGE:
-                    (found[number],) = await self._written(producer, [records[number]])
+                    (found[number],) = await self._written(writer.producer, [records[number]])
         self._ensure_none_failed(found)
-        return [self._reference(record, each) for record, each in zip(records, found, strict=True)]
+        places = [self._reference(record, each) for record, each in zip(records, found, strict=True)]
+        return Written(writer.topic_id, places)
+
+    async def look_at_topic(self) -> None:
+        """References were refused: the topic may be another one than before. Raises LogUnavailable."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._topic_id())
+        found = await asyncio.shield(self._looking)
+        if self._writer is not None and found != self._writer.topic_id:
+            logger.warning(
+                "The topic %s was made anew in Kafka: contents that waited in the one before are gone", self.topic
+            )
+            self._writer = self._writer._replace(topic_id=found)
 
     async def ask_whether_it_is_back(self) -> None:
         """After a failure, write an empty record. Raises LogUnavailable."""
         if self._is_gone:
-            self._ensure_none_failed(await self._written(await self._ready(), [{"value": b""}]))
+            _, found = await self._written_once_there_is_a_topic([{"value": b""}])
+            self._ensure_none_failed(found)
 
     def close(self) -> None:
         """Nothing waits by then: whoever adds, waits for it."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            producer.flush(_PAUSE_S)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.producer.flush(_PAUSE_S)
+
+    async def _written_once_there_is_a_topic(
+        self, records: Sequence[dict[str, Any]]
+    ) -> tuple[_Writer, list[_Stored | KafkaError]]:
+        writer = await self._ready()
+        found = await self._written(writer.producer, records)
+        if any(isinstance(each, KafkaError) and each.code() in _LOST for each in found):
+            self._forget(writer)
+            before, writer = writer, await self._ready()
+            if writer.topic_id != before.topic_id:
+                # those that were written before are gone, too
+                logger.warning("The topic %s was deleted in Kafka: contents that waited there are gone", self.topic)
+            found = await self._written(writer.producer, records)
+        return writer, found
 
     async def _written(self, producer: Producer, records: Sequence[dict[str, Any]]) -> list[_Stored | KafkaError]:
         group = _Group(len(records))
@@ -91,8 +141,8 @@ class Records:
             self._is_gone = False
             self._trouble.forget()
             return
-        if any(each.fatal() for each in failed):
-            self._producer = None  # the next group has a new one
+        if self._writer is not None and any(each.fatal() or each.code() in _LOST for each in failed):
+            self._forget(self._writer)
         raise self._unavailable(self._trouble.reason(failed[0], patience_s=self._settings.timeout_s))
 
     def _unavailable(self, reason: str) -> LogUnavailable:
@@ -102,30 +152,49 @@ class Records:
     def _reference(self, record: dict[str, Any], found: _Stored | KafkaError) -> Reference | Unstorable:
         if isinstance(found, KafkaError):
             return Unstorable(f"Kafka does not take a batch of this size or form: {found.str()}")
-        return Reference(self._settings.topic, *found, id=record["headers"][0][1])
+        return Reference(self._settings.topic, *found, id=record["headers"][0][1], crc=crc32(record["value"]))
 
-    async def _ready(self) -> Producer:
+    async def _ready(self) -> _Writer:
         """Raises LogUnavailable."""
-        if self._producer is None:  # one without records counts as false
+        while self._writer is None:
             if self._starting is None or self._starting.done():
-                self._starting = asyncio.ensure_future(asyncio.to_thread(self._started))
-            self._producer = await asyncio.shield(self._starting)
-        return self._producer
+                self._starting = asyncio.ensure_future(self._start())
+            await asyncio.shield(self._starting)
+        return self._writer
 
-    def _started(self) -> Producer:
+    def _forget(self, writer: _Writer) -> None:
+        """The next group has a new one."""
+        if self._writer is not None and self._writer.producer is writer.producer:
+            self._writer = None
+
+    async def _start(self) -> None:
         """Once there is a topic. Raises LogUnavailable."""
+        topic_id = await self._topic_id()
+        with self._named_failures():
+            producer = await asyncio.to_thread(Producer, self._options(), logger=SILENT)
+        self._writer = _Writer(producer, topic_id)
+        threading.Thread(target=self._hear, args=[producer], name="kafka", daemon=True).start()
+
+    async def _topic_id(self) -> str:
+        """Its floors are in the database. Raises LogUnavailable."""
+        with self._named_failures():
+            found = await asyncio.to_thread(
+                topics.find_or_make, self._settings, largest=self._largest, trouble=self._trouble
+            )
+        await topics.note_floors(found)
+        return found.topic.id
+
+    @contextmanager
+    def _named_failures(self) -> Iterator[None]:
         try:
-            self._ensure_topic()
-            producer = Producer(self._options(), logger=SILENT)
+            yield
         except (KafkaException, TimeoutError) as error:
             reason = self._trouble.reason_of(error, patience_s=self._settings.timeout_s)
             raise self._unavailable(reason) from error
-        self._producer = producer
-        threading.Thread(target=self._hear, args=[producer], name="kafka", daemon=True).start()
-        return producer
 
     def _hear(self, producer: Producer) -> None:
-        while producer is self._producer:
+        # also what was given to one that is not the writer's any more
+        while (self._writer is not None and producer is self._writer.producer) or len(producer):
             producer.poll(_POLL_S)
 
     def _options(self) -> dict[str, Any]:
@@ -139,40 +208,11 @@ class Records:
             # not to be chosen: what is acknowledged must be durable
             "enable.idempotence": True,
             "acks": "all",
+            "allow.auto.create.topics": False,  # brokers would make one that deletes contents after a week
             "message.timeout.ms": int(settings.timeout_s * 1000),
             "topic.metadata.propagation.max.ms": int(settings.timeout_s * 500),  # a missing topic is named in time
             "error_cb": self._trouble.note,
         }
-
-    def _ensure_topic(self) -> None:
-        """Raises KafkaException, TimeoutError."""
-        settings, patience_s = self._settings, self._settings.timeout_s
-        options: dict[str, Any] = {**settings.librdkafka, "error_cb": self._trouble.note}
-        admin = AdminClient(options, logger=SILENT)
-        try:
-            known = admin.describe_topics(TopicCollection([settings.topic]), request_timeout=patience_s)
-            known[settings.topic].result(patience_s + _PAUSE_S)
-        except (KafkaException, TimeoutError) as error:
-            admin.poll(0)  # what was wrong with the connection
-            if not _is(KafkaError.UNKNOWN_TOPIC_OR_PART, error):
-                raise
-        else:
-            return
-        kept = {
-            "cleanup.policy": "delete",
-            "retention.ms": _UNLIMITED,
-            "retention.bytes": _UNLIMITED,
-            "max.message.bytes": str(max(self._largest, 1_048_588)),
-            "min.insync.replicas": str(settings.min_in_sync),
-        }
-        topic = NewTopic(settings.topic, settings.partitions, settings.replicas, config=kept)
-        try:
-            admin.create_topics([topic], operation_timeout=patience_s)[settings.topic].result(patience_s + _PAUSE_S)
-        except KafkaException as error:
-            if not _is(KafkaError.TOPIC_ALREADY_EXISTS, error):
-                raise
-        else:
-            logger.info("The topic %s was made in Kafka, for the contents of batches", settings.topic)
 
 
 class _Group:
@@ -196,10 +236,6 @@ class _Group:
     def _finish(self) -> None:
         if not self.outcomes.done():
             self.outcomes.set_result([self._found[number] for number in range(self._size)])
-
-
-def _is(code: int, error: Exception) -> bool:
-    return isinstance(error, KafkaException) and error.args[0].code() == code
 
 
 def _place(message: KafkaMessage | None) -> _Stored:

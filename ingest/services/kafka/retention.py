@@ -5,16 +5,17 @@ appends takes no reference below a floor, which is raised first, and only then t
 """
 
 import logging
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 from django.db import OperationalError, connection, transaction
 
 from lakewarden.config import KafkaLogConfig
 from lakewarden.kafka import SILENT, Trouble
+from lakewarden.kafka_topics import BEGIN, END, Topic, describe, offsets
 from lakewarden.prepared_statements import execute, fetch
 
 logger = logging.getLogger(__name__)
@@ -24,11 +25,12 @@ _PATIENCE: Final = "1s"  # writers queue up behind a waiting lock, so they wait 
 
 
 class _Partition(NamedTuple):
-    """Its first record is at `begin`; those before `old` are older than what is kept."""
+    """Its records are from `begin` to before `end`; those before `old` are older than what is kept."""
 
     number: int
     begin: int
     old: int
+    end: int
 
 
 def delete_flushed(settings: KafkaLogConfig, *, kept: timedelta) -> int:
@@ -36,15 +38,19 @@ def delete_flushed(settings: KafkaLogConfig, *, kept: timedelta) -> int:
 
     None of them if Kafka does not answer, or writers would have to wait: this is logged, and done the next time.
     """
-    trouble = Trouble()
+    trouble = Trouble(settings)
     options: dict[str, Any] = {**settings.librdkafka, "error_cb": trouble.note}
     try:
-        found = _partitions(settings.topic, options, before=datetime.now(UTC) - kept)
-        _raise_floors(settings.topic, found)
-        lowest = dict(fetch(_LOWEST, [settings.topic]))
-        upto = {each: min(each.old, lowest.get(each.number, each.old)) for each in found}
-        return _delete(settings.topic, options, upto)
+        admin = AdminClient(options, logger=SILENT)
+        topic = describe(admin, settings.topic, timeout_s=_TIMEOUT_S)
+        found = _partitions(admin, topic, before=datetime.now(UTC) - kept)
+        floors = _raised_floors(topic, found)
+        lowest = dict(fetch(_LOWEST, [topic.name]))
+        upto = {each: min(floors.get(each.number, 0), lowest.get(each.number, each.old), each.old) for each in found}
+        return _delete(admin, topic, upto)
     except (KafkaException, TimeoutError) as error:
+        if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return 0  # nothing was received yet
         reason = trouble.reason_of(error, patience_s=_TIMEOUT_S)
         logger.warning("Contents in Kafka are not deleted now: %s", reason)
     except OperationalError as error:
@@ -52,61 +58,54 @@ def delete_flushed(settings: KafkaLogConfig, *, kept: timedelta) -> int:
     return 0
 
 
-def _partitions(topic: str, options: dict[str, Any], *, before: datetime) -> list[_Partition]:
-    """Raises KafkaException."""
-    # it joins no group: the name is only required
-    asking = Consumer({**options, "group.id": "lakewarden-ingest", "enable.auto.commit": False}, logger=SILENT)
-    with closing(asking) as consumer:
-        known = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-        if known.error is not None:
-            if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return []  # nothing was received yet
-            raise KafkaException(known.error)
-        ends = {
-            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_TIMEOUT_S)
-            for number in sorted(known.partitions)
-        }
-        moment = int(before.timestamp() * 1000)
-        asked = [TopicPartition(topic, number, moment) for number in ends]
-        found = {each.partition: each.offset for each in consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)}
+def _partitions(admin: AdminClient, topic: Topic, *, before: datetime) -> list[_Partition]:
+    """Raises KafkaException, TimeoutError."""
+    moment = int(before.timestamp() * 1000)
+    begins, later, ends = (
+        offsets(admin, topic, each, timeout_s=_TIMEOUT_S) for each in (BEGIN, OffsetSpec.for_timestamp(moment), END)
+    )
     # there is no offset where all records are older
     return [
-        _Partition(number, begin, min(found[number], end) if found[number] >= 0 else end)
-        for number, (begin, end) in ends.items()
+        _Partition(number, begins[number], min(later[number], end) if later[number] >= 0 else end, end)
+        for number, end in ends.items()
     ]
 
 
-def _raise_floors(topic: str, found: list[_Partition]) -> None:
+def _raised_floors(topic: Topic, found: list[_Partition]) -> dict[int, int]:
     """Whoever appends now is waited for: the next ones see the new floors. Raises OperationalError after a while."""
-    known = dict(fetch(_FLOORS, [topic]))
-    higher = [each for each in found if each.old > known.get(each.number, 0)]
+    known = dict(fetch(_FLOORS, [topic.name, topic.id]))
+    # of another topic with this name, nothing is known: its floors begin at its end
+    raised = {each.number: each.old if each.number in known else each.end for each in found}
+    higher = {number: lowest for number, lowest in raised.items() if lowest > known.get(number, -1)}
     if not higher:
-        return
+        return known
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"set local lock_timeout = '{_PATIENCE}'")
         cursor.execute("lock table ingest_log_head in share mode")
-        execute(_RAISE, [topic, [each.number for each in higher], [each.old for each in higher]])
+        execute(_RAISE, [topic.name, topic.id, list(higher), list(higher.values())])
+    return dict(fetch(_FLOORS, [topic.name, topic.id]))
 
 
-def _delete(topic: str, options: dict[str, Any], upto: dict[_Partition, int]) -> int:
+def _delete(admin: AdminClient, topic: Topic, upto: dict[_Partition, int]) -> int:
     """Raises KafkaException, TimeoutError."""
     chosen = {each.number: (each.begin, end) for each, end in upto.items() if end > each.begin}
-    if not chosen:
+    # offsets of another topic with this name would be those of other records
+    if not chosen or describe(admin, topic.name, timeout_s=_TIMEOUT_S).id != topic.id:
         return 0
-    admin = AdminClient(options, logger=SILENT)
-    asked = [TopicPartition(topic, number, end) for number, (_, end) in chosen.items()]
+    asked = [TopicPartition(topic.name, number, end) for number, (_, end) in chosen.items()]
     for each in admin.delete_records(asked, request_timeout=_TIMEOUT_S).values():
         each.result(_TIMEOUT_S + 1)
     return sum(end - begin for begin, end in chosen.values())
 
 
-_FLOORS: Final = "select partition, lowest from ingest_kafka_floor where topic = %s"
+_FLOORS: Final = "select partition, lowest from ingest_kafka_floor where topic = %s and topic_id = %s"
 _RAISE: Final = """
-    insert into ingest_kafka_floor as f (topic, partition, lowest)
-    select %s::text, g.partition, g.lowest
+    insert into ingest_kafka_floor as f (topic, topic_id, partition, lowest)
+    select %s::text, %s::text, g.partition, g.lowest
     from unnest(%s::int[], %s::bigint[]) as g(partition, lowest)
-    on conflict (topic, partition) do update set lowest = excluded.lowest
-    where f.lowest < excluded.lowest
+    order by g.partition
+    on conflict (topic, partition) do update set topic_id = excluded.topic_id, lowest = excluded.lowest
+    where f.lowest < excluded.lowest or f.topic_id is distinct from excluded.topic_id
 """
 _LOWEST: Final = """
     select (r.reference ->> 'partition')::int, min((r.reference ->> 'offset')::bigint)

@@ -1,11 +1,15 @@
 """Settings of connections to Kafka."""
 
+import re
 from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
 
 from lakewarden.config.sections import Names, Section
 
+_SECRET = re.compile(r"password|secret|\.pem$|oauthbearer\.config|sasl\.jaas")
+_TELLING = 4
+"""Characters: what is shorter would also be found in words that are no secret."""
 TOPIC_NAME = r"^[A-Za-z0-9._-]{1,249}$"
 
 
@@ -24,6 +28,19 @@ class KafkaConfig(Section):
         return {"bootstrap.servers": ",".join(self.bootstrap_servers)} | {
             name.strip(): value for name, _, value in pairs
         }
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values of options that must be in no message, the longest first."""
+        found = {value for name, value in self.librdkafka.items() if _SECRET.search(name) and len(value) >= _TELLING}
+        return sorted(found, key=len, reverse=True)
+
+    @property
+    def names_after_secrets(self) -> frozenset[str]:
+        """A semicolon ends a value: what follows one in a password is taken for a name."""
+        names = list(self.librdkafka)
+        first = next((number for number, name in enumerate(names) if _SECRET.search(name)), len(names))
+        return frozenset(names[first + 1 :])
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,28 +1,48 @@
-"""Checks the Kafka in which contents of change data wait, if it is configured: reachable, and its topic keeps them."""
+"""Checks the Kafka in which contents of change data wait, if it is configured: it answers, and its topic keeps them."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
 
 from lakewarden.config import Config, KafkaLogConfig
 from lakewarden.doctor.findings import Finding, fail, ok, warn
 
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+    from lakewarden.kafka import Trouble
+    from lakewarden.kafka_topics import Topic
+
 _NAME: Final = "Kafka of ingest"
 _TIMEOUT_S: Final = 10.0
 _UNLIMITED: Final = "-1"
+_KEPT: Final = {"cleanup.policy": "delete", "retention.ms": _UNLIMITED, "retention.bytes": _UNLIMITED}
 
 
 def examine(settings: Config) -> Iterator[Finding]:
     kafka = settings.ingest.kafka
     if kafka is None:
         return
-    from confluent_kafka import KafkaException  # noqa: PLC0415 only for those who use Kafka
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 only for those who use Kafka
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
-    from lakewarden.kafka import Trouble  # noqa: PLC0415
+    from lakewarden.kafka import SILENT, Trouble  # noqa: PLC0415
+    from lakewarden.kafka_topics import describe  # noqa: PLC0415
 
-    trouble = Trouble()
+    trouble = Trouble(kafka)
+    options: dict[str, Any] = {**kafka.librdkafka, "error_cb": trouble.note}
+    admin: AdminClient | None = None
     try:
-        found = _settings_of_topic(kafka, trouble)
+        admin = AdminClient(options, logger=SILENT)
+        topic = describe(admin, kafka.topic, timeout_s=_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
+        if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            yield ok(_NAME, f"is reachable; the topic {kafka.topic!r} is made with the first batch")
+            return
+        if admin is not None:
+            admin.poll(0)  # what was wrong with the connection
         yield fail(
             _NAME,
             trouble.reason_of(error, patience_s=_TIMEOUT_S),
@@ -30,49 +50,135 @@ def examine(settings: Config) -> Iterator[Finding]:
             "the fallback file",
         )
         return
-    if found is None:
-        yield ok(_NAME, f"is reachable; the topic {kafka.topic!r} is made with the first batch")
-    else:
-        yield from _judged(kafka, found, largest=settings.ingest.max_message_bytes)
+    found = [*_leaders(admin, topic, trouble), *_copies(kafka, topic), *_settings(settings, admin, topic, trouble)]
+    yield from found
+    if not found:
+        yield ok(
+            _NAME, f"each partition of the topic {kafka.topic!r} answers, and keeps contents until they are in tables"
+        )
 
 
-def _settings_of_topic(kafka: KafkaLogConfig, trouble: Any) -> dict[str, str] | None:  # noqa: ANN401
-    """None: it is not there. Raises KafkaException, TimeoutError."""
-    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
-    from confluent_kafka.admin._config import ConfigResource  # noqa: PLC0415
+def _leaders(admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterator[Finding]:
+    """Brokers without a quorum answer what they knew before, so the leader of each partition is asked for an offset."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415
 
-    from lakewarden.kafka import SILENT  # noqa: PLC0415
+    from lakewarden.kafka_topics import END, offsets  # noqa: PLC0415
 
-    options: dict[str, Any] = {**kafka.librdkafka, "error_cb": trouble.note}
-    admin = AdminClient(options, logger=SILENT)
-    resource = ConfigResource(ConfigResource.Type.TOPIC, kafka.topic)
-    try:
-        found = admin.describe_configs([resource], request_timeout=_TIMEOUT_S)[resource].result(_TIMEOUT_S + 1)
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return None
-        admin.poll(0)  # what was wrong with the connection
-        raise
-    return {name: each.value for name, each in found.items()}
+    for each in topic.partitions:
+        try:
+            offsets(admin, topic._replace(partitions=(each,)), END, timeout_s=_TIMEOUT_S)
+        except (KafkaException, TimeoutError) as error:
+            yield fail(
+                _NAME,
+                f"the leader of partition {each.number} of the topic {topic.name!r} does not answer: "
+                f"{trouble.reason_of(error, patience_s=_TIMEOUT_S)}",
+                fix="bring the brokers back; batches are refused meanwhile, or go to the fallback file",
+            )
+            return  # the others would be waited for as long
 
 
-def _judged(kafka: KafkaLogConfig, found: dict[str, str], *, largest: int) -> Iterator[Finding]:
-    topic = f"the topic {kafka.topic!r}"
-    wanted = {"cleanup.policy": "delete", "retention.ms": _UNLIMITED, "retention.bytes": _UNLIMITED}
-    wrong = [f"{name}={found[name]}" for name, value in wanted.items() if found.get(name, value) != value]
-    if wrong:
+def _copies(kafka: KafkaLogConfig, topic: "Topic") -> Iterator[Finding]:
+    fewest = min(each.copies for each in topic.partitions)
+    if fewest < kafka.replicas:
         yield warn(
             _NAME,
-            f"{topic} has {', '.join(wrong)}: Kafka may delete contents that are in no table yet",
-            fix=f"set {', '.join(f'{name}={value}' for name, value in wanted.items())}; what is in tables is deleted "
-            "by the worker",
+            f"the topic {topic.name!r} has {fewest} of {kafka.replicas} copies of each record",
+            fix="reassign its partitions to more brokers, or set LAKEWARDEN__INGEST__KAFKA__REPLICAS to what is meant",
         )
+
+
+def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterator[Finding]:
+    from confluent_kafka import KafkaException  # noqa: PLC0415
+
+    try:
+        found = _settings_of(admin, topic.name)
+    except (KafkaException, TimeoutError) as error:
+        yield warn(
+            _NAME,
+            f"the settings of the topic {topic.name!r} cannot be read: "
+            f"{trouble.reason_of(error, patience_s=_TIMEOUT_S)}",
+            fix="allow the user DESCRIBE_CONFIGS on the topic",
+        )
+        return
+    yield from _judged_copies(settings.ingest.kafka, topic, int(found.get("min.insync.replicas", "1")))
+    yield from _judged_keeping(settings, topic.name, found)
+    largest = settings.ingest.max_message_bytes
     if int(found.get("max.message.bytes", largest)) < largest:
         yield warn(
             _NAME,
-            f"{topic} takes {found['max.message.bytes']} bytes, messages may have {largest}: some batches are refused",
+            f"the topic {topic.name!r} takes {found['max.message.bytes']} bytes, messages may have {largest}: some "
+            "batches are refused",
             fix="raise the topic's max.message.bytes, or lower LAKEWARDEN__INGEST__MAX_MESSAGE_BYTES",
         )
-    if not wrong:
-        yield ok(_NAME, f"is reachable; {topic} keeps contents until they are in tables")
+
+
+def _settings_of(admin: "AdminClient", topic: str) -> dict[str, str]:
+    """Raises KafkaException, TimeoutError."""
+    from confluent_kafka.admin._config import ConfigResource  # noqa: PLC0415
+
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    found = admin.describe_configs([resource], request_timeout=_TIMEOUT_S)[resource].result(_TIMEOUT_S + 1)
+    return {name: each.value for name, each in found.items()}
+
+
+def _judged_copies(kafka: KafkaLogConfig | None, topic: "Topic", needed: int) -> Iterator[Finding]:
+    in_sync = min(each.in_sync for each in topic.partitions)
+    if in_sync < needed:
+        yield fail(
+            _NAME,
+            f"a partition of the topic {topic.name!r} has {in_sync} copies in sync, and takes nothing below {needed} "
+            "(min.insync.replicas)",
+            fix="bring the brokers back; batches are refused meanwhile, or go to the fallback file",
+        )
+    if kafka is not None and needed < kafka.min_in_sync:
+        yield warn(
+            _NAME,
+            f"the topic {topic.name!r} has min.insync.replicas={needed}: what is acknowledged may be on fewer brokers "
+            f"than {kafka.min_in_sync}",
+            fix=f"set min.insync.replicas={kafka.min_in_sync} on the topic, or set "
+            "LAKEWARDEN__INGEST__KAFKA__MIN_IN_SYNC to what is meant",
+        )
+
+
+def _judged_keeping(settings: Config, topic: str, found: dict[str, str]) -> Iterator[Finding]:
+    wrong = [f"{name}={found[name]}" for name, value in _KEPT.items() if found.get(name, value) != value]
+    if wrong:
+        retention_ms = int(found.get("retention.ms", _UNLIMITED))
+        oldest = _age_of_oldest(settings)
+        fix = (
+            f"set {', '.join(f'{name}={value}' for name, value in _KEPT.items())}; what is in tables is deleted by the "
+            "worker"
+        )
+        if oldest is not None and 0 <= retention_ms <= oldest / timedelta(milliseconds=1):
+            said = f"the topic {topic!r} has {', '.join(wrong)}, and a batch waits for {oldest.total_seconds():.0f} s"
+            yield fail(_NAME, f"{said}: its content may be gone", fix=fix)
+        else:
+            said = f"the topic {topic!r} has {', '.join(wrong)}"
+            yield warn(_NAME, f"{said}: Kafka may delete contents that are in no table yet", fix=fix)
+    if found.get("message.timestamp.type", "LogAppendTime") != "LogAppendTime":
+        yield warn(
+            _NAME,
+            f"the topic {topic!r} has message.timestamp.type={found['message.timestamp.type']}: how long contents stay "
+            "depends on the clocks of servers",
+            fix="set message.timestamp.type=LogAppendTime on the topic",
+        )
+
+
+def _age_of_oldest(settings: Config) -> timedelta | None:
+    """Of the contents that are in no table; None: nothing waits, or the database's own findings say why."""
+    if settings.database.url is None:
+        return None
+    url, patience_s = settings.database.url.get_secret_value(), settings.database.connect_timeout_s
+    try:
+        with psycopg.connect(url, connect_timeout=patience_s, autocommit=True) as connection:
+            row = connection.execute(_OLDEST).fetchone()
+    except psycopg.Error:
+        return None
+    return None if row is None else row[0]
+
+
+_OLDEST: Final = """
+    select now() - min(b.received_at)
+    from ingest_log_head h
+    join ingest_batch b on b.warehouse_id = h.warehouse_id and b.position > h.flushed_position and b.encoding >= 2
+"""

@@ -3,10 +3,13 @@
 import json
 import os
 import signal
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from ingest.models import IngestBatch
 from lakewarden import config
 from lakewarden.config import KafkaLogConfig
 from lakewarden.doctor import ingest_contents
@@ -22,6 +25,7 @@ from tests.servers.asgi_socket import opened
 from tests.servers.kafka import KafkaServer
 
 pytestmark = pytest.mark.usefixtures("lake")
+GOOD = {"message.timestamp.type": "LogAppendTime", "retention.ms": "-1", "max.message.bytes": "8000000"}
 
 
 def test_batches_are_in_kafka_byte_for_byte_when_they_are_acknowledged(
@@ -108,11 +112,46 @@ def test_a_wrong_password_is_named_and_in_no_log(
 
 def test_doctor_warns_of_a_topic_that_loses_contents(contents: KafkaLogConfig, broker: KafkaServer) -> None:
     assert [each.state for each in ingest_contents.examine(config.current())] == ["ok"]
-    make_topic(contents, broker, {"retention.ms": "1000", "max.message.bytes": "1000"})
+    make_topic(contents, broker, {"retention.ms": "3600000", "max.message.bytes": "1000"})
     found = list(ingest_contents.examine(config.current()))
-    assert [each.state for each in found] == ["warn", "warn"]
-    assert "retention.ms=1000" in found[0].sentence
-    assert "1000 bytes" in found[1].sentence
+    assert [each.state for each in found] == ["warn"] * 3
+    assert "retention.ms=3600000" in found[0].sentence
+    assert "message.timestamp.type=CreateTime" in found[1].sentence
+    assert "1000 bytes" in found[2].sentence
+
+
+def test_doctor_finds_nothing_at_a_topic_that_the_gateway_has_made(lake: Warehouse) -> None:
+    with opened() as socket:
+        assert socket.ask(batch(1))["status"] == "ok"
+    (finding,) = ingest_contents.examine(config.current())
+    assert finding.state == "ok"
+    assert "each partition" in finding.sentence
+
+
+def test_doctor_fails_when_a_batch_waits_for_longer_than_its_content_is_kept(
+    lake: Warehouse, contents: KafkaLogConfig, broker: KafkaServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_topic(contents, broker, {**GOOD, "retention.ms": "3600000"})
+    with opened() as socket:
+        assert socket.ask(batch(1))["status"] == "ok"
+    database = config.current().database.model_copy(update={"url": SecretStr(database_url)})
+    settings = config.current().model_copy(update={"database": database})
+    assert [each.state for each in ingest_contents.examine(settings)] == ["warn"]
+    IngestBatch.objects.filter(warehouse_id=lake.id).update(received_at=datetime.now(UTC) - timedelta(hours=2))
+    (finding,) = ingest_contents.examine(settings)
+    assert finding.state == "FAIL"
+    assert "its content may be gone" in finding.sentence
+
+
+def test_doctor_warns_of_too_few_copies(
+    contents: KafkaLogConfig, broker: KafkaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_topic(contents, broker, GOOD)
+    limits(monkeypatch, kafka=contents.model_copy(update={"replicas": 3, "min_in_sync": 2}))
+    found = list(ingest_contents.examine(config.current()))
+    assert [each.state for each in found] == ["warn"] * 2
+    assert "1 of 3 copies" in found[0].sentence
+    assert "min.insync.replicas=1" in found[1].sentence
 
 
 def test_while_kafka_does_not_answer_batches_go_to_the_fallback_file(

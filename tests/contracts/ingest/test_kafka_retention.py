@@ -1,6 +1,7 @@
 """Records are deleted when nothing can refer to them any more, not even a server that was frozen."""
 
 import asyncio
+import json
 import time
 from datetime import timedelta
 from typing import Any
@@ -15,9 +16,17 @@ from ingest.services.periodic_tasks import keep_kafka_contents
 from lakewarden.config import KafkaLogConfig
 from lakewarden.errors import InternalError
 from tenants.models import Warehouse
-from tests.contracts.ingest.topics import delete_upto, records_of, references
+from tests.contracts.ingest.topics import (
+    delete_topic,
+    delete_upto,
+    logged_contents,
+    make_anew,
+    records_of,
+    references,
+    topic_id,
+)
 from tests.integration.ingest.batches import logged, run
-from tests.integration.ingest.messages import batch
+from tests.integration.ingest.messages import batch, event
 from tests.servers.asgi_socket import opened
 from tests.servers.kafka import KafkaServer
 
@@ -65,9 +74,59 @@ def test_a_server_that_was_frozen_before_it_referred_to_a_record_writes_it_again
     assert [each.offset for _, each in references(lake.id)] == [1]
 
 
-def deleted_elsewhere(contents: KafkaLogConfig) -> None:
+def test_a_topic_that_was_made_anew_takes_batches_at_once(
+    lake: Warehouse, contents: KafkaLogConfig, broker: KafkaServer
+) -> None:
+    """Its offsets begin at 0, far below the floors of the one before."""
+    with opened() as socket:
+        for number in range(1, 6):
+            assert socket.ask(batch(number))["status"] == "ok"
+        run(log.mark_flushed(lake.id, upto=5))
+        assert delete_flushed(contents, kept=NOTHING) == 5
+        make_anew(contents, broker)
+        assert [socket.ask(batch(number))["status"] for number in (6, 7)] == ["ok"] * 2
+    assert [number for number, _ in logged_contents(lake.id, contents, broker, after=5)] == [6, 7]
+    assert delete_flushed(contents, kept=NOTHING) <= 1  # the record that was refused
+    assert [number for number, _ in logged_contents(lake.id, contents, broker, after=5)] == [6, 7]
+
+
+def test_a_topic_that_was_deleted_under_a_server_is_made_anew_and_told(
+    lake: Warehouse, contents: KafkaLogConfig, broker: KafkaServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened() as socket:
+        assert socket.ask(batch(1))["status"] == "ok"
+        first = topic_id(contents, broker)
+        delete_topic(contents, broker)
+        assert socket.ask(batch(2))["status"] == "ok"
+    assert topic_id(contents, broker) != first
+    assert f"The topic {contents.topic} was deleted in Kafka" in caplog.text
+    assert [number for number, _ in logged_contents(lake.id, contents, broker, after=1)] == [2]
+    with pytest.raises(InternalError, match="nothing is skipped"):
+        logged(lake.id)
+
+
+def test_a_record_of_a_topic_that_was_made_anew_meanwhile_is_written_again(
+    lake: Warehouse, contents: KafkaLogConfig, broker: KafkaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, waits = log.append, [True]
+
+    async def frozen(*given: Any, **named: Any) -> Any:
+        if waits:
+            waits.pop()
+            await asyncio.to_thread(make_anew, contents, broker)
+            await asyncio.to_thread(deleted_elsewhere, contents, 0)
+        return await original(*given, **named)
+
+    monkeypatch.setattr(log, "append", frozen)
+    with opened() as socket:
+        assert socket.ask(batch(1))["status"] == "ok"
+    assert not waits
+    assert [json.loads(row[3]) for row in logged(lake.id)] == [[event(1)]]
+
+
+def deleted_elsewhere(contents: KafkaLogConfig, expected: int = 1) -> None:
     try:
-        assert delete_flushed(contents, kept=NOTHING) == 1
+        assert delete_flushed(contents, kept=NOTHING) == expected
     finally:
         connection.close()
 

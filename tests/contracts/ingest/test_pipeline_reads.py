@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import os
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import pytest
+from confluent_kafka import Message
 from pyspark.sql.datasource import InputPartition
 
 from ingest.models import IngestBatch
@@ -96,6 +99,47 @@ def test_another_record_at_the_same_offset_is_not_taken_for_the_content(
         IngestBatch.objects.filter(position=2).update(content=pack(wrong))
         with pytest.raises(InternalError, match=f"topic {wrong.topic}, partition .*{wrong.offset}.*nothing is skipped"):
             read(lake, database_url, contents)
+
+
+def test_a_content_with_another_checksum_is_not_taken(
+    lake: Warehouse, contents: KafkaLogConfig, database_url: str
+) -> None:
+    """It is the record of that id, but not what was written; references of releases before have no checksum."""
+    with opened() as socket:
+        send(socket, 1)
+    reference = references(lake.id)[0][1]
+    assert reference.crc is not None
+    for crc in (reference.crc, None):
+        IngestBatch.objects.update(content=pack(msgspec.structs.replace(reference, crc=crc)))
+        assert len(read(lake, database_url, contents)) == 1
+    IngestBatch.objects.update(content=pack(msgspec.structs.replace(reference, crc=reference.crc ^ 1)))
+    sentence = f"topic {reference.topic}, partition {reference.partition}, offset 0 has another checksum"
+    with pytest.raises(InternalError, match=sentence):
+        read(lake, database_url, contents)
+
+
+def test_large_records_of_a_neighbour_are_jumped_over(
+    lake: Warehouse, contents: KafkaLogConfig, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(monkeypatch, kafka=contents.model_copy(update={"partitions": 1}))
+    taken: list[int] = []
+    original = KafkaContents._take
+
+    def counted(self: KafkaContents, record: Message, *given: Any) -> None:
+        taken.append(len(record.value() or b""))
+        original(self, record, *given)
+
+    monkeypatch.setattr(KafkaContents, "_take", counted)
+    large = [plain(number, content=os.urandom(2_000_000)) for number in range(8)]
+    with opened() as socket:
+        for number in range(1, 4):
+            send(socket, number)
+            for each in large:
+                run(into().add(uuid4(), [each]))
+        send(socket, 4)
+    rows = read(lake, database_url, contents)
+    assert [json.loads(bytes(row["content"]))[0]["sequence"] for row in rows] == [1, 2, 3, 4]
+    assert len(taken) <= 10
 
 
 def test_settings_that_are_missing_and_brokers_that_are_away_are_named(

@@ -1,5 +1,6 @@
 """Topics of contents, and an independent look at what is in them."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,6 +12,7 @@ from django.db import connection
 
 from ingest.references import IN_KAFKA, Reference, unpack
 from lakewarden.config import KafkaLogConfig
+from lakewarden.kafka_topics import END, describe, offsets
 from tests.servers.kafka import KafkaServer
 
 
@@ -52,16 +54,46 @@ def records_of(settings: KafkaLogConfig, broker: KafkaServer) -> dict[tuple[int,
     return found
 
 
-def logged_contents(warehouse_id: UUID, settings: KafkaLogConfig, broker: KafkaServer) -> list[tuple[int, bytes]]:
-    """Number and content of all batches of the log."""
+def logged_contents(
+    warehouse_id: UUID, settings: KafkaLogConfig, broker: KafkaServer, *, after: int = 0
+) -> list[tuple[int, bytes]]:
+    """Number and content of all batches of the log with a higher number than `after`."""
     kept = records_of(settings, broker)
-    return [(number, kept[each.partition, each.offset]) for number, each in references(warehouse_id)]
+    return [(number, kept[each.partition, each.offset]) for number, each in references(warehouse_id) if number > after]
 
 
 def make_topic(settings: KafkaLogConfig, broker: KafkaServer, config: Mapping[str, str]) -> None:
     admin = AdminClient({"bootstrap.servers": broker.plain})
     topic = NewTopic(settings.topic, settings.partitions, 1, config=dict(config))
     admin.create_topics([topic])[settings.topic].result(60)
+    await_known(admin, settings.topic, is_there=True)
+    offsets(admin, describe(admin, settings.topic, timeout_s=60), END, timeout_s=120)
+
+
+def await_known(admin: AdminClient, topic: str, *, is_there: bool) -> None:
+    """Brokers hear of it from the controller, after it was made or deleted."""
+    deadline = time.monotonic() + 120
+    while (topic in admin.list_topics(timeout=60).topics) != is_there:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def topic_id(settings: KafkaLogConfig, broker: KafkaServer) -> str:
+    return describe(AdminClient({"bootstrap.servers": broker.plain}), settings.topic, timeout_s=60).id
+
+
+def delete_topic(settings: KafkaLogConfig, broker: KafkaServer) -> None:
+    """It is gone for this broker when this returns."""
+    admin = AdminClient({"bootstrap.servers": broker.plain})
+    admin.delete_topics([settings.topic])[settings.topic].result(60)
+    await_known(admin, settings.topic, is_there=False)
+
+
+def make_anew(settings: KafkaLogConfig, broker: KafkaServer) -> None:
+    first = topic_id(settings, broker)
+    delete_topic(settings, broker)
+    make_topic(settings, broker, {})
+    assert topic_id(settings, broker) != first
 
 
 def delete_upto(settings: KafkaLogConfig, broker: KafkaServer, reference: Reference) -> None:

@@ -20,7 +20,7 @@ class KafkaSink:
     def __init__(self, settings: KafkaSinkConfig, ensure_mine: EnsureMine) -> None:
         self._ensure_mine = ensure_mine
         self._topic, self._timeout_s = settings.topic, settings.timeout_s
-        self._trouble = Trouble()
+        self._trouble = Trouble(settings)
         self._stored: set[int] = set()
         chosen = {
             "client.id": "lakewarden",
@@ -37,7 +37,7 @@ class KafkaSink:
         try:
             self._producer = Producer(chosen, logger=SILENT)
         except KafkaException as error:
-            raise SinkFailed(f"The options of Kafka are not valid: {error.args[0].str()}") from error
+            raise SinkFailed(f"The options of Kafka are not valid: {self._trouble.said(error.args[0])}") from error
 
     def deliver(self, messages: Sequence[Message]) -> Sequence[Refused]:
         self._stored.clear()

@@ -1,0 +1,65 @@
+"""What brokers say of a topic: its id, its partitions, and offsets, for which the leader of each partition is asked."""
+
+import time
+from typing import Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+BEGIN: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+END: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+SETTLING: Final = {
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._NOENT,  # noqa: SLF001 its public name: no partition has a leader
+}
+"""What brokers say of a topic that was made just now: each of them hears of it at another moment."""
+PAUSE_S: Final = 0.2
+
+
+class Partition(NamedTuple):
+    """How many copies it has, and how many of them are in sync."""
+
+    number: int
+    copies: int
+    in_sync: int
+
+
+class Topic(NamedTuple):
+    """One that was made anew under the same name has another `id`, which is written as in Kafka's own tools."""
+
+    name: str
+    id: str
+    partitions: tuple[Partition, ...]
+
+
+def describe(admin: AdminClient, name: str, *, timeout_s: float) -> Topic:
+    """Raises KafkaException, also for one that is missing, and TimeoutError."""
+    asked = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)
+    found = asked[name].result(timeout_s + 1)
+    partitions = sorted(Partition(each.id, len(each.replicas), len(each.isr)) for each in found.partitions)
+    return Topic(name, str(found.topic_id).translate(_URL_SAFE), tuple(partitions))
+
+
+def offsets(admin: AdminClient, topic: Topic, spec: OffsetSpec, *, timeout_s: float) -> dict[int, int]:
+    """By partition; -1 where no record is as `spec` says. Waits for leaders of partitions that were made just now.
+
+    Raises KafkaException, TimeoutError.
+    """
+    asked = {TopicPartition(topic.name, each.number): spec for each in topic.partitions}
+    deadline = time.monotonic() + timeout_s
+    while True:
+        waiting = admin.list_offsets(asked, request_timeout=timeout_s)
+        try:
+            return {each.partition: found.result(timeout_s + 1).offset for each, found in waiting.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
+                raise
+        time.sleep(PAUSE_S)
+
+
+_URL_SAFE: Final = str.maketrans("+/", "-_")
