@@ -2,7 +2,7 @@
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -102,10 +102,17 @@ def _name_positions(spark: SparkSession, *, log_id: UUID, first: int, last: int)
 
 
 def _write_all(parts: list[Part], writer: TableWriter, *, at_once: int) -> list[Written]:
-    if len(parts) == 1:
-        return [writer.write(parts[0])]
+    """A change log and its mirror are written beside each other."""
+    if len(parts) == 1 and len(writes := writer.writes(parts[0])) == 1:
+        return [writer.write(writes[0])]
     context = parts[0].events.sparkSession.sparkContext
     join_pool = partial(context.setLocalProperty, SCHEDULER_POOL, context.getLocalProperty(SCHEDULER_POOL) or "default")
     with ThreadPoolExecutor(at_once, thread_name_prefix="table", initializer=join_pool) as pool:
-        futures = [pool.submit(writer.write, part) for part in parts]
-    return [future.result() for future in futures]
+        found = [pool.submit(writer.writes, part) for part in parts]
+        wait(found)
+        known = [future.result() for future in found if future.exception() is None]
+        done = [pool.submit(writer.write, write) for writes in known for write in writes]
+    # the first failure is raised, once all were attempted
+    for future in found:
+        future.result()
+    return [future.result() for future in done]

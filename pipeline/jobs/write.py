@@ -1,7 +1,6 @@
 """Writes one table's part of a micro-batch: creates or alters the table, then one snapshot for each target."""
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -70,6 +69,16 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """What one table gets of a part. `is_main`: the table that the events name, beside which rejected values are."""
+
+    part: Part
+    target: Identifier
+    kind: Kind
+    is_main: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Target:
     """A table that a part is written to, as it is now."""
 
@@ -80,7 +89,7 @@ class _Target:
 
 @dataclass(slots=True)
 class Written:
-    """What became of a part."""
+    """What became of a write."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
     rejected: int = 0
@@ -97,21 +106,24 @@ class TableWriter:
         self._locks = locks
         self._known: dict[Identifier, Metadata] = {}
         self._modes: dict[Identifier, Mode] = {}
-        self._lock = threading.Lock()
 
     def forget(self) -> None:
         """Look at all tables again: another process, or we before a failure, may have changed them."""
         self._known.clear()
         self._modes.clear()
 
-    def write(self, part: Part) -> Written:
-        """All targets of the part's table. Those that hold its positions already are left as they are."""
-        done = Written()
+    def writes(self, part: Part) -> list[Write]:
+        """The tables that the part goes to: one or two, which do not depend on each other."""
         if len(self._known) > KEPT:
             self.forget()
-        for number, (target, kind) in enumerate(policies.targets(part.table, self._mode(part.table))):
-            with self._locks.held(target):
-                self._again(partial(self._target, part, target, kind, done, is_main=number == 0))
+        targets = policies.targets(part.table, self._mode(part.table))
+        return [Write(part, target, kind, is_main=number == 0) for number, (target, kind) in enumerate(targets)]
+
+    def write(self, write: Write) -> Written:
+        """A table that holds the part's positions already is left as it is."""
+        done = Written()
+        with self._locks.held(write.target):
+            self._again(partial(self._target, write, done))
         return done
 
     def largest_mirror(self) -> int:
@@ -135,8 +147,9 @@ class TableWriter:
                 log.debug("Attempted again: %s", error)
         return None
 
-    def _target(self, part: Part, target: Identifier, kind: Kind, done: Written, *, is_main: bool) -> None:
-        metadata, kind = self._ready(target, kind, part)
+    def _target(self, write: Write, done: Written) -> None:
+        part, target = write.part, write.target
+        metadata, kind = self._ready(target, write.kind, part)
         columns = metadata.columns
         covered = metadata.covered(self._log_id)
         rows = self._typed(part, columns, after=covered.to if covered else 0)
@@ -145,13 +158,14 @@ class TableWriter:
             self._locks.ensure_ours()
             misfits = self._commit(part, _Target(target, kind, columns), rows, done)
             done.snapshots += self._added(target)
-        if is_main and misfits != 0:
+        if write.is_main and misfits != 0:
             # of what is covered we no longer know whether something did not fit
             self._reject(part, columns, done)
 
     def _typed(self, part: Part, columns: Sequence[Column], *, after: int) -> DataFrame:
         events = part.events.where(f.col("position") > after) if after else part.events
-        return typed(events.coalesce(-(-part.count // self._rows_per_task)), tuple(columns))
+        few = events.coalesce(-(-part.count // self._rows_per_task))
+        return typed(few, tuple(columns), has_metadata=part.has_metadata)
 
     def _commit(self, part: Part, target: _Target, rows: DataFrame, done: Written) -> int:
         """Returns how many values did not fit."""

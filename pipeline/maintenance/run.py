@@ -114,17 +114,23 @@ class Warehouse:
             for each in policy.operations
             if each in (only or policy.operations) and self.clock() - last.get(each, 0.0) >= policy.interval_s(each)
         ]
+        if not due:
+            return
+        # Each survey is some jobs of Spark's, beside the flushes. What flushes add meanwhile is for the next time.
+        state = self._survey(table, policy, properties)
         for operation in due:
-            state = self._survey(table, policy, properties)
             step = next((s for s in plan(state, policy, now_ms=self._now_ms()) if s.operation == operation), None)
-            if step is not None and (done := self._locked_step(table, step, policy, properties, state)) is not None:
+            if step is None:
+                continue
+            done, state = self._locked_step(table, step, policy, properties, state)
+            if done is not None:
                 self.ledger.record(done)
                 yield done
 
     def _locked_step(
         self, table: Identifier, step: Step, policy: Policy, properties: Mapping[str, str], before: Survey
-    ) -> Done | None:
-        """None if a flush writes to the table now: it is then for the next time."""
+    ) -> tuple[Done | None, Survey]:
+        """What was done, and the state after it. None if a flush writes to the table now: it is for the next time."""
         began, error, removed = self.clock(), "", 0
         after = before
         try:
@@ -134,16 +140,18 @@ class Warehouse:
                         self.rests[table] = self.clock() + _PAUSE_S
                         log.info("%s: a flush writes to it; %s waits", _shown(table), step.operation)
                         if after is before:
-                            return None
+                            return None, before
                         break
                     removed += self._call(table, step, policy)
+                if step.operation is Operation.REMOVE_ORPHAN_FILES:
+                    break  # of what they are, the state says nothing
                 left, after = after, self._survey(table, policy, properties)
                 if step.operation is not Operation.REWRITE_DATA_FILES or not _goes_on(left, after, policy):
                     break
         except (LakewardenError, PySparkException, Py4JError) as failure:
             error = explained(failure).message
         counted = _counts(step.operation, before, after, removed)
-        return Done(
+        done = Done(
             warehouse=self.id,
             table=_shown(table),
             operation=step.operation,
@@ -157,6 +165,7 @@ class Warehouse:
             bytes_after=counted[1].bytes if step.operation is not Operation.REMOVE_ORPHAN_FILES else None,
             error=error,
         )
+        return done, after
 
     def _call(self, table: Identifier, step: Step, policy: Policy) -> int:
         """Returns the number of rows that the procedure answers with: one for each file that it removed, or one."""

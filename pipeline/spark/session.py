@@ -67,11 +67,17 @@ def session(
     chosen = replace(chosen, extra=(*trust_options(java, cache=cache_folder()), *chosen.extra))
     local = master.startswith("local")
     every = {"spark.master": master, "spark.app.name": app_name, "spark.sql.session.timeZone": "UTC"}
-    # On one machine the jars are on the class path already; a cluster's executors get them from the driver.
-    every |= local_settings() if local else {"spark.jars": ",".join(map(str, jars))}
+    every |= local_settings() if local else executors_jars(master, jars)
     every |= spark_settings(catalogs) | dict(settings or {})
     with gateway(java, jars=jars, options=chosen, local=local, log=log) as connection:
         yield from _running(connection, every)
+
+
+def executors_jars(master: str, jars: Sequence[Path]) -> dict[str, str]:
+    """How a cluster's executors get the jars: in Kubernetes they are in their image, as in the driver's."""
+    if master.startswith("k8s://"):
+        return {"spark.executor.extraClassPath": os.pathsep.join(map(str, jars))}
+    return {"spark.jars": ",".join(map(str, jars))}
 
 
 def _running(connection: Any, settings: Mapping[str, str]) -> Iterator[SparkSession]:  # noqa: ANN401  py4j

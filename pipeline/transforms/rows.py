@@ -67,17 +67,22 @@ def written(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     return tuple(column for column in columns if column.name not in ours and is_supported(column.type))
 
 
-def typed_schema(columns: tuple[Column, ...]) -> str:
-    """Of the rows that `typed` makes for a table of these columns."""
-    every = (*_OWN, _METADATA, *written(columns))
+def typed_schema(columns: tuple[Column, ...], *, has_metadata: bool) -> str:
+    """Of the rows that the typing function makes for a table of these columns."""
+    every = (*_OWN, *([_METADATA] if has_metadata else []), *written(columns))
     named = ", ".join(f"{quoted(column.name)} {sql_type(column.type)}" for column in every)
     return f"position long, event int, {named}, {MISFIT_SCHEMA}, {IS_COMPLETE} boolean"
 
 
-def typed(events: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
-    """`typed_schema` from EVENT_SCHEMA, for events of one table, which has these columns."""
-    read = events.select("position", "event", "sequence", "timestamp", "operation", "row_id", "metadata", "row")
-    return read.mapInArrow(_typing(columns), typed_schema(columns))
+def typed(events: DataFrame, columns: tuple[Column, ...], *, has_metadata: bool) -> DataFrame:
+    """The rows of events (EVENT_SCHEMA) of one table, which has these columns.
+
+    `has_metadata`: whether any of the events has some. If not, the column does not go to Python and back.
+    """
+    carries = has_metadata and _METADATA.name in {column.name for column in columns}
+    names = ["position", "event", "sequence", "timestamp", "operation", "row_id", *(["metadata"] if carries else [])]
+    rows = events.select(*names, "row").mapInArrow(_typing(columns), typed_schema(columns, has_metadata=carries))
+    return rows if carries else rows.withColumn(METADATA_COLUMN, f.lit(None).cast(sql_type(METADATA_TYPE)))
 
 
 def changes(rows: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
@@ -122,14 +127,16 @@ def _typed_blocks(columns: tuple[Column, ...], blocks: Iterable[pa.RecordBatch])
     for block in blocks:
         made = [_fitted(row, required, text) for text in block.column("row").to_pylist()]
         arrays = [block.column(name) for name in ("position", "event", "sequence", "timestamp", "operation", "row_id")]
-        arrays.append(block.column("metadata"))
+        own = ["position", "event", *CDC_COLUMNS]
+        if "metadata" in block.schema.names:
+            arrays.append(block.column("metadata"))
+            own.append(METADATA_COLUMN)
         arrays += [
             pa.array([values.get(column.name) for values, _, _ in made], arrow_type(column.type)) for column in fields
         ]
         arrays.append(pa.array([[_described(each) for each in misfits] for _, misfits, _ in made], _MISFIT_TYPE))
         arrays.append(pa.array([complete for _, _, complete in made]))
-        names = ["position", "event", *CDC_COLUMNS, METADATA_COLUMN, *(column.name for column in fields)]
-        yield pa.RecordBatch.from_arrays(arrays, [*names, MISFITS, IS_COMPLETE])
+        yield pa.RecordBatch.from_arrays(arrays, [*own, *(column.name for column in fields), MISFITS, IS_COMPLETE])
 
 
 _MISFIT_TYPE = pa.list_(

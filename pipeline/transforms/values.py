@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,8 @@ from pipeline.transforms.shapes import INT32
 
 INT64 = range(-(2**63), 2**63)
 MAX_FLOAT = 3.4028234663852886e38
+_DIGITS = Context(prec=39)
+"""Iceberg's decimals have up to 38, and rounding may add one; Python has 28 if it is not told otherwise."""
 _TOO_FINE = re.compile(r"\.\d{6}\d*[1-9]")
 
 
@@ -111,6 +113,8 @@ def _floating(limit: float, width: str) -> Converter:
 
 
 def _decimal(precision: int, scale: int) -> Converter:
+    smallest = Decimal(1).scaleb(-scale)
+
     def convert(value: object, _path: str, _misfits: Misfits) -> Decimal:
         try:
             if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
@@ -118,7 +122,7 @@ def _decimal(precision: int, scale: int) -> Converter:
             number = Decimal(value)
             if not number.is_finite() or number.adjusted() >= precision - scale:
                 raise Unfit(f"the column holds decimals ({precision}, {scale}), and the value is larger")
-            kept = round(number, scale)
+            kept = number.quantize(smallest, context=_DIGITS)
         except InvalidOperation:
             raise Unfit(f"the column holds decimals ({precision}, {scale}), and the value is not a number") from None
         if kept != number:
@@ -232,10 +236,13 @@ def _map(column: Mapping[str, Any]) -> Converter:
     def convert(value: object, path: str, misfits: Misfits) -> list[tuple[str, Any]]:
         if column["key"] != "string" or not isinstance(value, dict):
             raise _refuse(value, "maps")
-        return [
+        kept = [
             (key, None if each is None else _or_null(convert_value, each, f"{path}.{key}", misfits))
             for key, each in value.items()
         ]
+        if column.get("value-required") and any(each is None for _, each in kept):
+            raise Unfit("the column holds maps without nulls")
+        return kept
 
     return convert
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from lakewarden.config import KafkaConfig
 from tests.pipeline.durable_log import Event, change
-from tests.pipeline.flushing import DEADLINE_S, Stage
+from tests.pipeline.flushing import Stage
 
+START_S = 600.0
+"""For Spark to start and to write for the first time, on a machine that others use."""
 OPERATIONS = ("INSERT", "UPDATE", "UPDATE", "DELETE")
 
 
@@ -79,7 +81,7 @@ def pipeline(
 
 def await_flushes(stage: Stage, process: subprocess.Popen[str], *, count: int) -> None:
     """Until the flushed position has moved this often."""
-    deadline, seen = time.monotonic() + DEADLINE_S, {stage.log.positions()[1]}
+    deadline, seen = time.monotonic() + START_S, {stage.log.positions()[1]}
     while len(seen) <= count:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline

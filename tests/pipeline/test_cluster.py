@@ -18,7 +18,7 @@ SPARK = {
 }
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2700)
 def test_a_worker_of_the_cluster_that_is_killed_costs_nothing_but_time(stage: Stage) -> None:
     stage.follower.stop()
     stage.policy("both")

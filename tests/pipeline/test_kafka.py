@@ -58,7 +58,7 @@ def into(broker: KafkaServer) -> Callable[[bytes], bytes]:
     return write
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2700)
 def test_contents_in_kafka_are_in_the_tables_once_although_the_pipeline_is_killed(
     stage: Stage, settings: KafkaConfig, into: Callable[[bytes], bytes]
 ) -> None:

@@ -9,7 +9,7 @@ from tests.pipeline.flushing import DEADLINE_S, Stage
 from tests.pipeline.processes import await_flushes, pipeline, random_changes, replayed
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2700)
 def test_a_pipeline_that_is_killed_again_and_again_loses_and_doubles_nothing(stage: Stage) -> None:
     stage.follower.stop()
     stage.policy("both")

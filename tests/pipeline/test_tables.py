@@ -43,6 +43,21 @@ def test_a_change_log_has_each_event_once_with_its_row_as_it_was_sent(stage: Sta
     assert stage.log.positions()[0] == stage.log.positions()[1]
 
 
+def test_metadata_come_and_go(stage: Stage) -> None:
+    stage.policy("both")
+    lsn = {"lsn": "7"}
+    batches: list[list[dict[str, str] | None]] = [[lsn], [None, None], [None, lsn]]
+    sequence = 0
+    for batch in batches:
+        events = [change("t", "a", sequence + n, {"v": sequence}, metadata=each) for n, each in enumerate(batch)]
+        sequence += len(batch)
+        stage.log.append(events)
+        stage.flush()
+    found = [row["_cdc_metadata"] for row in stage.rows("t")]
+    assert [None if each is None else dict(each) for each in found] == [each for batch in batches for each in batch]
+    assert stage.mirror("t_current") == {"a": {"v": 3}}
+
+
 def test_the_columns_of_the_change_log_are_required_and_those_of_rows_are_not(stage: Stage) -> None:
     stage.log.append([change("users", "u1", 1, {"id": 1})])
     stage.flush()

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.transforms.columns import Column
+from pipeline.transforms.columns import METADATA_COLUMN, Column
 from pipeline.transforms.events import _ARROW, QUANTILES, Found, _exploded, tables_of
 from pipeline.transforms.rows import MISFITS, _typed_blocks
 
@@ -55,6 +55,15 @@ def test_rows_that_are_nested_as_deeply_as_python_reads_stop_nothing(member: str
     (block,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
     (typed,) = block.to_pylist()
     assert len(typed[MISFITS]) == (member == "after")
+
+
+def test_metadata_stay_away_from_rows_to_which_they_were_not_sent() -> None:
+    (row,) = exploded(event(after='{"a": "x"}', metadata='{"lsn": 7}'))
+    columns = (Column("a", "string"),)
+    (block,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
+    assert block.column(METADATA_COLUMN).to_pylist() == [[("lsn", "7")]]
+    (without,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW).drop_columns(["metadata"])])
+    assert without.equals(block.drop_columns([METADATA_COLUMN]))
 
 
 def test_a_delete_carries_what_was_before() -> None:

@@ -24,6 +24,13 @@ from pipeline.transforms.values import Misfits, Row, Unfit, converter
         ("decimal(5, 2)", "123.45", Decimal("123.45")),
         ("decimal(5, 2)", "123", Decimal("123.00")),
         ("decimal(5, 2)", '"1.50"', Decimal("1.50")),
+        (
+            "decimal(38, 4)",
+            "-1234567890123456789012345678901234.5678",
+            Decimal("-1234567890123456789012345678901234.5678"),
+        ),
+        ("decimal(38, 0)", "9" * 38, Decimal("9" * 38)),
+        ("decimal(38, 38)", "0." + "9" * 38, Decimal("0." + "9" * 38)),
         ("string", '"é\\u0000"', "é\x00"),
         ("date", '"2026-01-31"', date(2026, 1, 31)),
         ("timestamptz", '"2026-01-31T10:00:00.123456Z"', datetime(2026, 1, 31, 10, 0, 0, 123456, UTC)),
@@ -54,6 +61,9 @@ def test_a_value_that_fits(column: Type, text: str, value: object) -> None:
         ("float", "16777217", "exactly"),
         ("decimal(5, 2)", "1234.5", "larger"),
         ("decimal(5, 2)", "1.234", "more digits"),
+        ("decimal(38, 38)", "0." + "9" * 39, "more digits"),
+        ("decimal(38, 0)", "1" + "0" * 38, "larger"),
+        ("decimal(38, 2)", "1e-999999", "more digits"),
         ("decimal(5, 2)", '"NaN"', "larger"),
         ("decimal(5, 2)", '"x"', "not a number"),
         ("string", "5", "strings, and the value is a number"),
@@ -66,6 +76,7 @@ def test_a_value_that_fits(column: Type, text: str, value: object) -> None:
         ("fixed[3]", '"AAE="', "3 bytes"),
         ("variant", "1", "cannot write columns of the type variant"),
         ({"type": "list", "element": "long"}, "{}", "lists, and the value is an object"),
+        ({"type": "map", "key": "string", "value": "int", "value-required": True}, '{"k": null}', "maps without nulls"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_with_a_reason(column: Type, text: str, reason: str) -> None:
