@@ -38,6 +38,16 @@ def authorizer() -> Authorizer:
     return DatabaseAuthorizer()
 
 
+def is_authorization_lost() -> bool:
+    """Whether the store in which rights were checked is gone, which only OpenFGA has. Raises Unavailable."""
+    if not config.current().authorization.by_openfga or not authorizer.cache_info().currsize:
+        return False
+    from lakewarden.authz.openfga.authorizer import OpenFgaAuthorizer  # noqa: PLC0415 its SDK takes time to load
+
+    chosen = authorizer()
+    return isinstance(chosen, OpenFgaAuthorizer) and chosen.is_lost()
+
+
 @cache
 def authenticator() -> Authenticator:
     from lakewarden.authn import provider_settings  # noqa: PLC0415 loaded by servers only

@@ -29,6 +29,7 @@ EXPRESSIONS = [target["expr"] for panel in DASHBOARD["panels"] for target in pan
 PATIENCE_S = 120.0
 SECONDS = "lakewarden_http_request_duration_seconds"
 READ = 'route="GET /catalog/v1/{prefix}/namespaces"'
+DISK = 'instance="a",folder="/warehouses"'
 PIPELINE = 'project="p",warehouse="w"'
 
 # series by name, as promtool writes their values: half a minute apart, for 35 minutes
@@ -46,6 +47,9 @@ FIRES: dict[str, dict[str, str]] = {
     },
     "LakewardenThreadsExhausted": {'lakewarden_requests_waiting{instance="a"}': "30x70"},
     "LakewardenProcessesRestart": {"lakewarden_processes": "2x70", "lakewarden_processes_ready": "1x70"},
+    "LakewardenDiskNearlyFull": {
+        f"lakewarden_disk_{each}_bytes{{{DISK}}}": f"{n}x70" for each, n in (("free", 9), ("size", 100))
+    },
     "LakewardenDatabaseUnreachable": {"lakewarden_database_up": "0x70"},
     "LakewardenNoWorker": {"lakewarden_workers": "0x70"},
     "LakewardenTasksLate": {'lakewarden_task_oldest_seconds{queue="purge"}': "3600x70"},
@@ -70,6 +74,9 @@ QUIET: dict[str, dict[str, str]] = {
     },
     "LakewardenThreadsExhausted": {'lakewarden_requests_waiting{instance="a"}': "20x70"},
     "LakewardenProcessesRestart": {"lakewarden_processes": "2x70", "lakewarden_processes_ready": "1x5 2x70"},
+    "LakewardenDiskNearlyFull": {
+        f"lakewarden_disk_{each}_bytes{{{DISK}}}": f"{n}x70" for each, n in (("free", 11), ("size", 100))
+    },
     "LakewardenDatabaseUnreachable": {
         'lakewarden_database_up{instance="a"}': "0x70",
         'lakewarden_database_up{instance="b"}': "1x70",

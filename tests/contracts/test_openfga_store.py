@@ -143,8 +143,10 @@ def test_a_store_that_is_gone_is_made_again_and_has_to_be_filled(
 ) -> None:
     give(ORDERS, ALICE, Privilege.SELECT)
     held(openfga, ORDERS)
+    assert not openfga.is_lost()
     # OpenFGA goes on to answer for it
     server.call("DELETE", f"/stores/{OpenFgaStore.objects.get().store_id}")
+    assert openfga.is_lost()
     assert findings() == [(State.FAIL, "no longer has this installation's store or model")]
     checked = run("migrate", "--check")
     assert checked.exit_code == 1
@@ -156,6 +158,7 @@ def test_a_store_that_is_gone_is_made_again_and_has_to_be_filled(
         held(openfga, ORDERS)
     assert run("openfga", "reconcile").exit_code == 0
     assert Privilege.SELECT in held(openfga, ORDERS)
+    assert not openfga.is_lost()
 
 
 def test_reconcile_moves_in_from_the_database(settings: OpenFgaConfig) -> None:

@@ -13,6 +13,7 @@ from lakewarden import __version__, board, config
 from lakewarden.errors import MethodNotAllowed
 from lakewarden.hot.routes import Answer
 from lakewarden.http import background_writer
+from lakewarden.http.authorization_look import AUTHORIZATION
 from lakewarden.postgres import limits
 from lakewarden.postgres.opening import open_async
 
@@ -87,6 +88,8 @@ async def answer(method: str, path: bytes) -> Answer:
         # does not make the server unready: other servers would have the same problem
         state["recording"] = "failing" if background_writer.is_failing() else "up"
         state["status"] = "stopping" if STOPPING.is_set() else state["database"]
+        if AUTHORIZATION.is_lost():  # nor do rights that OpenFGA has lost
+            state["authorization"] = "lost"
         server = board.current()
         if left_alone := server.left_alone:  # nor does a store of some warehouses; whose they are is not for everybody
             state["storages"] = f"{left_alone} left alone"

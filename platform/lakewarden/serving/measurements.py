@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from lakewarden.board import Board
-from lakewarden.config import MetricsConfig
+from lakewarden.config import Config
 
 
 class Measurements(Protocol):
@@ -32,10 +32,12 @@ class Unmeasured:
         """Nothing was opened."""
 
 
-def serve_metrics(settings: MetricsConfig, board: Board, *, has_processes: bool) -> Measurements:
+def serve_metrics(settings: Config, board: Board, *, has_processes: bool) -> Measurements:
     """Answer `/metrics` if it is configured. Raises PortUnusable."""
-    if settings.port is None:
+    if settings.metrics.port is None:
         return Unmeasured()
-    from lakewarden.serving.metrics import ServerMetrics  # noqa: PLC0415 loads Prometheus' client
+    from lakewarden.serving import disks  # noqa: PLC0415 loads Prometheus' client
+    from lakewarden.serving.metrics import ServerMetrics  # noqa: PLC0415 the same
 
-    return ServerMetrics(settings.host, settings.port, board, has_processes=has_processes)
+    written, place = disks.folders(settings), settings.metrics
+    return ServerMetrics(place.host, settings.metrics.port, board, folders=written, has_processes=has_processes)

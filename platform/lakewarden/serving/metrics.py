@@ -9,8 +9,9 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Final, Protocol, cast
 
 from django.conf import settings as django_settings
@@ -22,6 +23,7 @@ from prometheus_client.registry import Collector
 from lakewarden import __version__
 from lakewarden.board import Board
 from lakewarden.http import health
+from lakewarden.serving.disks import DiskSpace
 from lakewarden.serving.listener import PortUnusable
 
 logger = logging.getLogger(__name__)
@@ -33,12 +35,14 @@ _FRESH_S: Final = 5.0
 class ServerMetrics:
     """Of one server: of this process, or of several processes that are supervised."""
 
-    def __init__(self, host: str, port: int, board: Board, *, has_processes: bool) -> None:
+    def __init__(self, host: str, port: int, board: Board, *, folders: Sequence[Path], has_processes: bool) -> None:
+        """`folders` are those whose disks are measured."""
         self._folder = tempfile.mkdtemp(prefix="lakewarden-metrics-") if has_processes else None
         registry = CollectorRegistry() if has_processes else REGISTRY
         if self._folder is not None:
             multiprocess.MultiProcessCollector(registry, path=self._folder)  # type: ignore[no-untyped-call]
         registry.register(_OfBoard(board, has_processes=has_processes))
+        registry.register(DiskSpace(folders))
         _start(host, port, registry)
 
     @property

@@ -23,7 +23,7 @@ def run(settings: Config, stop: Stop) -> int:
         listener = listen(settings.server)
         processes = processes_of(settings)
         if processes == 1:
-            serve_metrics(settings.metrics, board.current(), has_processes=False)
+            serve_metrics(settings, board.current(), has_processes=False)
             return _serve(settings, stop, listener)
         connections.close_all()  # the supervisor needs no database: it was only used for checks at the start
         supervisor = Supervisor(settings, listener, processes)

@@ -33,7 +33,7 @@ class Supervisor:
         self._listener = listener
         self._file = board.new_file(processes)
         self._board = Board(self._file, processes=processes, row=-1)
-        self._metrics = serve_metrics(settings.metrics, self._board, has_processes=True)
+        self._metrics = serve_metrics(settings, self._board, has_processes=True)
         self._environment = environment_of_one(os.environ, settings, processes) | dict(self._metrics.environment)
         self._children = [Child(row) for row in range(processes)]
         self._selector = selectors.DefaultSelector()

@@ -67,6 +67,15 @@ class OpenFgaAuthorizer:
             self._drain.settle(within_s=_MOST_SETTLED_S)
         return client
 
+    def is_lost(self) -> bool:
+        """Whether OpenFGA no longer has the store that was asked last, for which it goes on to answer for a while.
+
+        Raises Unavailable. The database is not asked.
+        """
+        with self._lock:
+            asked = self._asked
+        return asked is not None and not asked[1].has_store()
+
     def close(self) -> None:
         """Close all connections; the authorizer opens new ones if it is used again."""
         self._drain.close()
