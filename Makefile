@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch chart k8s e2e bench bench-purge hostile soak long-job pipeline console pictures
+.PHONY: help setup demo dev fix check docs test test-fast integration adversary contracts identity conformance poolers prefetch chart k8s compose e2e bench bench-purge hostile soak long-job pipeline console pictures
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,9 @@ chart: setup ## The Helm chart: lint, contradictions, its objects at a real API 
 
 k8s: setup ## A release on a real Kubernetes node with the project's own image (root; see tests/k8s for Debian's packages)
 	$(BIN)/pytest -s tests/k8s $(ARGS)
+
+compose: setup ## The compose file on a real Docker engine, as its guide says (root; see tests/servers/docker_engine.py)
+	$(BIN)/pytest -s tests/compose $(ARGS)
 
 conformance: setup ## Real engines, and suites that nobody here wrote (see README for what they need)
 	$(BIN)/pytest tests/conformance $(ARGS)

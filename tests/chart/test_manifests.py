@@ -46,6 +46,59 @@ def test_every_pod_is_restricted(values: Path) -> None:
             assert container["resources"]["limits"]["memory"]
 
 
+def with_executors(tmp_path: Path, **executors: object) -> list[dict[str, Any]]:
+    """The objects of a release whose pipeline has executors in pods of their own, and whose pods may not call others."""
+    change = {
+        "config": {"pipeline": PIPELINE},
+        "secretRefs": {"pipeline.client_secret": {"name": "p", "key": "s"}},
+        "pipeline": {"enabled": True, "master": "kubernetes", "executors": executors},
+        "networkPolicy": {"enabled": True, "egress": [{"ports": [{"port": 5432}]}]},
+    }
+    own = tmp_path / "values.yaml"
+    own.write_text(yaml.safe_dump(merged(GOOD, change)))
+    return objects(own)
+
+
+def test_executors_are_as_restricted_as_other_pods_and_have_no_account(tmp_path: Path) -> None:
+    manifests = with_executors(tmp_path, nodeSelector={"disk": "fast"}, podLabels={"team": "lake"})
+    templates = [each["data"].get("executor.yaml") for each in manifests if each["kind"] == "ConfigMap"]
+    (pod,) = [yaml.safe_load(each) for each in templates if each]
+    assert pod["metadata"]["labels"]["app.kubernetes.io/component"] == "executor"
+    assert pod["metadata"]["labels"]["team"] == "lake"
+    spec = pod["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["nodeSelector"] == {"disk": "fast"}
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    (container,) = spec["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert "env" not in container
+    (role,) = [each for each in manifests if each["kind"] == "Role"]
+    assert [each["resources"] for each in role["rules"]] == [["pods"]]
+
+
+def test_driver_and_executors_reach_each_other_though_nobody_else_does(tmp_path: Path) -> None:
+    policies = {
+        each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each["spec"]
+        for each in with_executors(tmp_path)
+        if each["kind"] == "NetworkPolicy"
+    }
+
+    def opened(rules: list[dict[str, Any]], peers: str) -> set[tuple[str, int]]:
+        return {
+            (peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"], port["port"])
+            for rule in rules
+            for peer in rule.get(peers, [])
+            for port in rule["ports"]
+        }
+
+    to_driver = {("executor", 7078), ("executor", 7079)}
+    assert opened(policies["pipeline"]["ingress"], "from") == to_driver
+    assert opened(policies["pipeline"]["egress"], "to") == {("executor", 7079)}
+    assert opened(policies["executor"]["ingress"], "from") == {("executor", 7079), ("pipeline", 7079)}
+    assert opened(policies["executor"]["egress"], "to") == to_driver | {("pipeline", 7078), ("pipeline", 7079)}
+    assert {"ports": [{"port": 5432}]} in policies["executor"]["egress"]
+
+
 def test_settings_of_all_kinds_arrive(tmp_path: Path) -> None:
     own = tmp_path / "values.yaml"
     spark = {"spark.sql.shuffle.partitions": "8"}

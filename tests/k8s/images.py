@@ -21,17 +21,17 @@ class ImageFailed(AssertionError):
 Command = Sequence[str | Path]
 
 
-def archives() -> list[Path]:
-    """Of the product and of a PostgreSQL that stands for the official image."""
-    folder = cache_folder() / "images"
-    _run([ROOT / "docker" / "build.sh", folder, "lakewarden"], ROOT)
+def archives(*names: str) -> list[Path]:
+    """Of images of the product (`lakewarden`), and of a PostgreSQL that stands for the official image."""
+    folder, names = cache_folder() / "images", names or ("lakewarden",)
+    _run([ROOT / "docker" / "build.sh", folder, *names], ROOT)
     store: Command = ["--root", folder / "store", "--runroot", folder / "run", "--storage-driver", "overlay"]
     archive = folder / "postgres.tar"
     here = Path(__file__).with_name("postgres")
     _run(["buildah", *store, "bud", "--quiet", "--isolation", "chroot", "--layers", "-t", POSTGRES, here], ROOT)
     archive.unlink(missing_ok=True)
     _run(["buildah", *store, "push", "--quiet", POSTGRES, f"docker-archive:{archive}:{POSTGRES}"], ROOT)
-    return [folder / "lakewarden.tar", archive]
+    return [*(folder / f"{name}.tar" for name in names), archive]
 
 
 def _run(command: Command, directory: Path) -> None:

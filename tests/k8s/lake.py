@@ -1,8 +1,16 @@
 """What the trial's release has for the other tests: a warehouse, and databases."""
 
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tests.k8s.load import Told
 from tests.k8s.release import Release
+from tests.servers.helm import ROOT
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,24 @@ class Lake:
         change = {"requirements": [], "updates": [{"action": "set-properties", "updates": properties}]}
         status, answer = self.release.ask("POST", f"{self.tables}/{name}", change, token=self.token)
         return status, str(answer.get("error", {}).get("message", ""))
+
+    @contextmanager
+    def load(self, *, readers: Sequence[str], writers: Sequence[str] = (), pause_s: float = 0.01) -> Iterator[Told]:
+        """A client for each of these tables while it is open, and for a moment before and after.
+
+        Each pauses between its requests.
+        """
+        command = [*self.release.node.enter, sys.executable, "-m", "tests.k8s.load", self.release.address, self.tables]
+        command += [self.token, ",".join(readers), ",".join(writers), str(pause_s)]
+        told = Told()
+        with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as load:
+            try:
+                time.sleep(2)  # it has begun
+                yield told
+                time.sleep(2)
+            finally:
+                said, _ = load.communicate(timeout=90)
+        vars(told).update(json.loads(said))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from lakewarden.ids import new_id_text
 
-_PAUSE_S: Final = 0.01
 _PATIENCE_S: Final = 30.0
 
 
@@ -45,6 +44,7 @@ class Load:
     port: int
     tables: str
     token: str
+    pause_s: float = 0.01
     told: Told = field(default_factory=Told)
     _times: list[float] = field(default_factory=list)
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -125,14 +125,16 @@ class _Client:
             self._connection = None if got.will_close else connection
             break
         self._load.note(time.monotonic() - began, failure)
-        time.sleep(_PAUSE_S)
+        time.sleep(self._load.pause_s)
         return answer
 
 
-def main(host: str, tables: str, token: str, readers: str, writers: str) -> None:
+def main(*given: str) -> None:
+    host, tables, token, readers, writers, pause_s = given
     ending = threading.Thread(target=sys.stdin.read, daemon=True)
     ending.start()
-    told = Load(host, 80, tables, token).run(readers=readers.split(","), writers=writers.split(","), ending=ending)
+    reading, writing = (list(filter(None, each.split(","))) for each in (readers, writers))
+    told = Load(host, 80, tables, token, float(pause_s)).run(readers=reading, writers=writing, ending=ending)
     json.dump(asdict(told), sys.stdout)
 
 

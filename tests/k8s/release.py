@@ -95,6 +95,13 @@ class Release:
         return self.kubectl("exec", f"deploy/{self.full_name}-{component}", "-c", "lakewarden", "--", *command)
 
     @property
+    def revision(self) -> str:
+        """Of what is installed now, for `helm rollback`."""
+        listed = json.loads(self.helm("list", "-o", "json"))
+        (found,) = [str(each["revision"]) for each in listed if each["name"] == self.name]
+        return found
+
+    @property
     def full_name(self) -> str:
         """What the names of its objects begin with."""
         return f"{self.name}-lakewarden"
@@ -134,10 +141,7 @@ def secret(release: Release, name: str, **values: str) -> None:
 
 
 def apply(release: Release, *manifests: Mapping[str, Any]) -> None:
-    with NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump_all([dict(each) for each in manifests], file)
-        file.flush()
-        release.kubectl("apply", "-f", file.name)
+    release.node.apply(*manifests, namespace=release.namespace)
 
 
 def volume(name: str, folder: Path, *, claim: str = "", namespace: str = "") -> dict[str, Any]:

@@ -1,11 +1,7 @@
 """The trial's release: restricted pods, `helm test`, metrics; upgrades and rollbacks under load; what is in the image."""
 
 import json
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final
 
 import pytest
 
@@ -13,12 +9,12 @@ from lakewarden import __version__
 from lakewarden.cache_folder import cache_folder
 from tests.k8s.images import LAKEWARDEN
 from tests.k8s.lake import Lake
-from tests.k8s.load import Told
 from tests.k8s.release import IMAGE, WITHIN, Release
-from tests.servers.helm import ROOT
 
 pytestmark = pytest.mark.timeout(1800)
 NEXT = "next"
+READERS: Final = ("read", "read")
+WRITERS: Final = ("write-1", "write-2")
 
 
 def test_pods_are_ready_and_restricted(lw: Release) -> None:
@@ -51,13 +47,13 @@ def test_upgrade_and_rollback_lose_no_request(lw: Release, lake: Lake) -> None:
     lw.node.run("ctr", "-a", lw.node.socket, "-n", "k8s.io", "images", "tag", "--force", LAKEWARDEN, _tag(NEXT))
     for table in ("read", "write-1", "write-2"):
         lake.make_table(table)
-    (revision,) = [each["revision"] for each in json.loads(lw.helm("list", "-o", "json")) if each["name"] == lw.name]
+    revision = lw.revision
     before = set(lw.ready())
-    with _load(lake) as upgrade:
+    with lake.load(readers=READERS, writers=WRITERS) as upgrade:
         lw.upgrade("--reset-then-reuse-values", "--set", f"image.tag={NEXT}", "--set", "config.log.level=DEBUG")
     upgraded = set(lw.ready())
-    with _load(lake) as rollback:
-        lw.helm("rollback", lw.name, str(revision), "--wait", "--timeout", WITHIN)
+    with lake.load(readers=READERS, writers=WRITERS) as rollback:
+        lw.helm("rollback", lw.name, revision, "--wait", "--timeout", WITHIN)
     after = set(lw.ready())
     assert not before & upgraded
     assert not upgraded & after
@@ -93,19 +89,3 @@ def _plain(requirement: str) -> str:
 
 def _tag(tag: str) -> str:
     return f"{IMAGE['image']['repository']}:{tag}"
-
-
-@contextmanager
-def _load(lake: Lake) -> Iterator[Told]:
-    """Two readers and two writers while it is open, and for a moment before and after."""
-    command = [*lake.release.node.enter, sys.executable, "-m", "tests.k8s.load", lake.release.address, lake.tables]
-    command += [lake.token, "read,read", "write-1,write-2"]
-    told = Told()
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as load:
-        try:
-            time.sleep(2)  # it has begun
-            yield told
-            time.sleep(2)
-        finally:
-            said, _ = load.communicate(timeout=90)
-    vars(told).update(json.loads(said))

@@ -1,4 +1,4 @@
-"""A certificate for 127.0.0.1 and localhost that signs itself, for servers of tests that speak TLS."""
+"""A certificate that signs itself, for servers of tests that speak TLS."""
 
 import ipaddress
 import ssl
@@ -26,12 +26,13 @@ class Certificates:
         return ssl.create_default_context(cafile=self.authority)
 
     @classmethod
-    def made(cls, folder: Path, *, is_expired: bool = False) -> Self:
+    def made(cls, folder: Path, *, host: str = "localhost", is_expired: bool = False) -> Self:
+        """For `host` and 127.0.0.1."""
         folder.mkdir(parents=True)
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
         now = datetime.now(UTC)
-        names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        names = [x509.DNSName(host), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         certificate = (
             x509.CertificateBuilder()
             .subject_name(name)

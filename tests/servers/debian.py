@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 
 from lakewarden.cache_folder import cache_folder
 from standalone import staging
@@ -24,3 +25,19 @@ def program(name: str, *, package: str) -> str:
         found = shutil.which(name, path="/usr/sbin:/usr/bin")
     assert found is not None, f"{name} is missing: install Debian's package `{package}`"
     return found
+
+
+@cache
+def unpacked(package: str) -> Path:
+    """A folder of the cache with the files of a package, which is not installed; what it depends on must be there."""
+    home = cache_folder() / "debian" / package
+    assert home.is_dir() or shutil.which("apt-get"), f"apt-get is missing: it fetches Debian's package `{package}`"
+    with staging.locked(home.parent) as folder:
+        if not home.is_dir():
+            for command in (["apt-get", "update"], ["apt-get", "download", package]):
+                subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT_S)
+            (archive,) = folder.glob("*.deb")
+            unpack: list[str | Path] = ["dpkg-deb", "--extract", archive, folder / "files"]
+            subprocess.run(unpack, check=True, capture_output=True, timeout=_TIMEOUT_S)
+            (folder / "files").rename(home)
+    return home

@@ -43,6 +43,7 @@ ETCD: Final = GoProgram("etcd", _MODULE, "go.etcd.io/etcd/server/v3")
 
 # as in most clusters not the address that the API server is reached by
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+FRONT_PROXY: Final = "front-proxy"
 _READY_WITHIN_S = 90.0
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -262,10 +263,21 @@ def _write_credentials(cluster: KubernetesCluster) -> None:
 
 
 def write_credentials(directory: Path, *, tokens: str, addresses: Sequence[str] = (HOST,)) -> None:
-    """An authority with the API server's certificate for `addresses`, the key of service account tokens, and `tokens`."""
+    """An authority with the API server's certificate for `addresses`, the key of service account tokens, and `tokens`.
+
+    `proxy` is the API server's identity towards the servers of other APIs.
+    """
     authority = _certificate("lakewarden test authority", key := ec.generate_private_key(ec.SECP256R1()))
     serving_key = ec.generate_private_key(ec.SECP256R1())
     serving = _certificate("kube-apiserver", serving_key, issued_by=(authority, key), addresses=addresses)
+    proxy_key = ec.generate_private_key(ec.SECP256R1())
+    proxy = _certificate(
+        FRONT_PROXY,
+        proxy_key,
+        issued_by=(authority, key),
+        addresses=(FRONT_PROXY,),
+        purpose=ExtendedKeyUsageOID.CLIENT_AUTH,
+    )
     accounts_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = accounts_key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -274,6 +286,8 @@ def write_credentials(directory: Path, *, tokens: str, addresses: Sequence[str] 
         "ca.crt": authority.public_bytes(serialization.Encoding.PEM),
         "api.crt": serving.public_bytes(serialization.Encoding.PEM),
         "api.key": _pem(serving_key),
+        "proxy.crt": proxy.public_bytes(serialization.Encoding.PEM),
+        "proxy.key": _pem(proxy_key),
         "accounts.key": _pem(accounts_key),
         "accounts.pub": public,
         "tokens.csv": tokens.encode(),
@@ -290,6 +304,7 @@ def _certificate(
     *,
     issued_by: tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None = None,
     addresses: Sequence[str] = (HOST,),
+    purpose: x509.ObjectIdentifier = ExtendedKeyUsageOID.SERVER_AUTH,
 ) -> x509.Certificate:
     """An authority's, or the certificate of a server at `addresses` that it issued; good for a day."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -311,7 +326,7 @@ def _certificate(
     if issued_by is not None:
         names = x509.SubjectAlternativeName([_address(each) for each in addresses])
         builder = builder.add_extension(names, critical=False)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
     return builder.sign(issuer_key, hashes.SHA256())
 
 

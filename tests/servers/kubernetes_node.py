@@ -8,7 +8,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from tempfile import NamedTemporaryFile
+from typing import Any, Final
 
 import yaml
 
 from standalone.go_programs import GoProgram, pinned_version, provide
 from standalone.process import ManagedProcess
-from tests.servers.kubernetes import ETCD, KUBE_APISERVER, write_credentials
+from tests.servers import enclosure
+from tests.servers.kubernetes import ETCD, FRONT_PROXY, KUBE_APISERVER, write_credentials
 
 PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "iproute2")
 
@@ -45,7 +46,6 @@ _PODS: Final = "10.244.0.0/24"
 _PORT: Final = 6443
 _PATIENCE_S: Final = 120.0
 _CGROUPS: Final = Path("/sys/fs/cgroup")
-_CGROUP: Final = "lwnode"
 _USERS: Final = {
     "admin": ("admin", "system:masters"),
     "controllers": ("system:kube-controller-manager", ""),
@@ -98,9 +98,17 @@ class Node:
     def kubectl(self, *arguments: str, check: bool = True) -> str:
         return self.run("kubectl", *arguments, check=check)
 
+    def apply(self, *manifests: Mapping[str, Any], namespace: str = "") -> None:
+        """Make or change these objects; those that name no namespace are of this one."""
+        with NamedTemporaryFile("w", suffix=".yaml") as file:
+            yaml.safe_dump_all([dict(each) for each in manifests], file)
+            file.flush()
+            where = ("--namespace", namespace) if namespace else ()
+            self.kubectl(*where, "apply", "-f", file.name)
+
     def load_image(self, archive: Path) -> None:
         """Make an image of `docker save` or an OCI archive known to the kubelet."""
-        self.run("ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", archive, timeout_s=300)
+        self.run("ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", archive, timeout_s=1200)
 
 
 @contextmanager
@@ -113,14 +121,14 @@ def start(images: Sequence[Path] = ()) -> Iterator[Node]:
     directory = Path(tempfile.mkdtemp(prefix="lw-node-"))
     node = Node(directory, f"lw{secrets.token_hex(4)}")
     with ExitStack() as stack:
-        stack.callback(_remove, directory)
-        stack.callback(_remove_pod_networks, _pod_networks())
+        stack.callback(enclosure.remove_folder, directory)
+        stack.callback(_remove_pod_networks)
         _network(node)
         stack.callback(_run, "ip", "netns", "del", node.namespace)
-        _cgroups()
-        stack.callback(_remove_cgroups)
+        _cgroups(node.namespace)
+        stack.callback(_remove_cgroups, node.namespace)
         _credentials(directory)
-        _configure(directory)
+        _configure(directory, cgroup=node.namespace)
         for name, command, is_ready in _commands(node, programs):
             _started(stack, node, name, command, is_ready)
         _pause_image(node)
@@ -153,6 +161,14 @@ def _commands(node: Node, programs: Mapping[str, Path]) -> Iterator[tuple[str, l
         "service-account-signing-key-file": at / "accounts.key",
         "kubelet-preferred-address-types": "InternalIP",
         "enable-admission-plugins": "NodeRestriction",
+        # for servers of other APIs, such as that of metrics
+        "requestheader-client-ca-file": at / "ca.crt",
+        "requestheader-allowed-names": FRONT_PROXY,
+        "requestheader-username-headers": "X-Remote-User",
+        "requestheader-group-headers": "X-Remote-Group",
+        "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+        "proxy-client-cert-file": at / "proxy.crt",
+        "proxy-client-key-file": at / "proxy.key",
         "profiling": "false",
     }
     is_up = lambda: node.kubectl("get", "--raw", "/readyz", check=False) == "ok"  # noqa: E731
@@ -161,6 +177,9 @@ def _commands(node: Node, programs: Mapping[str, Path]) -> Iterator[tuple[str, l
         "kubeconfig": at / "controllers.kubeconfig",
         "service-account-private-key-file": at / "accounts.key",
         "root-ca-file": at / "ca.crt",
+        # autoscalers wait for minutes before they believe what a new pod uses
+        "horizontal-pod-autoscaler-cpu-initialization-period": "20s",
+        "horizontal-pod-autoscaler-initial-readiness-delay": "5s",
         "use-service-account-credentials": "true",
         "leader-elect": "false",
         "bind-address": "127.0.0.1",
@@ -205,9 +224,16 @@ def _started(
     until(is_ready, name, node, process)
 
 
-def until(is_true: Callable[[], bool], what: str, node: Node, process: ManagedProcess | None = None) -> None:
+def until(
+    is_true: Callable[[], bool],
+    what: str,
+    node: Node,
+    process: ManagedProcess | None = None,
+    *,
+    within_s: float = _PATIENCE_S,
+) -> None:
     """Wait for something in the cluster. Raises NodeFailed with the ends of all logs."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + within_s
     while not is_true():
         if time.monotonic() > deadline or (process is not None and process.exited):
             logs = "\n".join(
@@ -231,24 +257,24 @@ def _network(node: Node) -> None:
     _run(*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.bridge.bridge-nf-call-iptables=1")
 
 
-def _pod_networks() -> set[str]:
-    """The namespaces that CNI has made for pods."""
-    return {each.name for each in Path("/run/netns").glob("cni-*")}
+def _remove_pod_networks() -> None:
+    """Those that CNI made for pods which containerd was not asked to end; the pods of another node have processes."""
+    for path in Path("/run/netns").glob("cni-*"):
+        listed = subprocess.run(["ip", "netns", "pids", path.name], check=False, capture_output=True)
+        if not listed.stdout:
+            subprocess.run(["ip", "netns", "del", path.name], check=False, capture_output=True)
 
 
-def _remove_pod_networks(before: set[str]) -> None:
-    """Those of pods that containerd was not asked to end."""
-    for name in _pod_networks() - before:
-        subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+def _cgroups(name: str) -> None:
+    """The kubelet's root in each hierarchy of version 1; with version 2 it makes its own.
 
-
-def _cgroups() -> None:
-    """The kubelet's root in each hierarchy of version 1; with version 2 it makes its own."""
+    Each node has its own: a kubelet ends what it does not know below its root.
+    """
     for hierarchy in _hierarchies():
-        (hierarchy / _CGROUP).mkdir(exist_ok=True)
-    for name in ("cpuset.cpus", "cpuset.mems"):
-        if (whole := _CGROUPS / "cpuset" / name).exists():
-            (_CGROUPS / "cpuset" / _CGROUP / name).write_text(whole.read_text())
+        (hierarchy / name).mkdir(exist_ok=True)
+    for file in ("cpuset.cpus", "cpuset.mems"):
+        if (whole := _CGROUPS / "cpuset" / file).exists():
+            (_CGROUPS / "cpuset" / name / file).write_text(whole.read_text())
 
 
 def _hierarchies() -> list[Path]:
@@ -256,9 +282,9 @@ def _hierarchies() -> list[Path]:
     return [_CGROUPS / name for name in names if (_CGROUPS / name).is_dir()]
 
 
-def _remove_cgroups() -> None:
+def _remove_cgroups(name: str) -> None:
     for hierarchy in [*_hierarchies(), _CGROUPS / "unified"]:
-        for root in (hierarchy / _CGROUP, hierarchy / "k8s.io"):
+        for root in (hierarchy / name, hierarchy / "k8s.io"):
             for folder, _, _ in os.walk(root, topdown=False):
                 with suppress(OSError):
                     Path(folder).rmdir()
@@ -285,7 +311,7 @@ def _credentials(directory: Path) -> None:
         path.write_text(yaml.safe_dump(content))
 
 
-def _configure(at: Path) -> None:
+def _configure(at: Path, *, cgroup: str) -> None:
     (at / "cni").mkdir()
     (at / "containerd.toml").write_text(
         f"""version = 2
@@ -321,7 +347,7 @@ state = "{at}/state"
         "kind": "KubeletConfiguration",
         "failCgroupV1": False,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{_CGROUP}",
+        "cgroupRoot": f"/{cgroup}",
         "enforceNodeAllocatable": [],
         "containerRuntimeEndpoint": f"unix://{at}/containerd.sock",
         "address": ADDRESS,
@@ -362,19 +388,7 @@ def _end_pods(node: Node) -> None:
     node.kubectl("delete", "pods", "--all", "--all-namespaces", "--force", "--grace-period=0", check=False)
     for task in node.run("ctr", "-a", node.socket, "-n", "k8s.io", "tasks", "list", "-q", check=False).split():
         node.run("ctr", "-a", node.socket, "-n", "k8s.io", "tasks", "rm", "--force", task, check=False)
-    # what was started for a container survives containerd: end what works in this cluster's folder
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if words[0].endswith(b"containerd-shim-runc-v2") and bytes(node.socket) in words:
-                os.kill(int(process.name), signal.SIGKILL)
-
-
-def _remove(directory: Path) -> None:
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for mount in sorted((each for each in mounts if each.startswith(f"{directory}/")), reverse=True):
-        subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
-    shutil.rmtree(directory, ignore_errors=True)
+    enclosure.end_shims(node.socket)
 
 
 def _found(program: str) -> str:

@@ -39,6 +39,10 @@ securityContext: {{- toYaml .root.Values.securityContext | nindent 2 }}
 env:
   - name: POD_IP
     valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- if eq .component "pipeline" }}
+  - name: POD_NAME
+    valueFrom: {fieldRef: {fieldPath: metadata.name}}
+{{- end }}
 {{- include "lakewarden.env" . | nindent 2 }}
 {{- with .values.env }}
 {{- toYaml . | nindent 2 }}
@@ -47,6 +51,9 @@ volumeMounts:
   - {name: tmp, mountPath: /tmp}
 {{- if and .root.Values.persistence.enabled (has .component (list "server" "worker")) }}
   - {name: warehouses, mountPath: /warehouses}
+{{- end }}
+{{- if and (eq .component "pipeline") (eq .root.Values.pipeline.master "kubernetes") }}
+  - {name: executors, mountPath: /etc/lakewarden, readOnly: true}
 {{- end }}
 {{- with .values.volumeMounts }}
 {{- toYaml . | nindent 2 }}
@@ -60,6 +67,10 @@ volumeMounts:
 - name: warehouses
   persistentVolumeClaim:
     claimName: {{ .root.Values.persistence.existingClaim | default (printf "%s-warehouses" (include "lakewarden.fullname" .root)) }}
+{{- end }}
+{{- if and (eq .component "pipeline") (eq .root.Values.pipeline.master "kubernetes") }}
+- name: executors
+  configMap: {name: {{ include "lakewarden.fullname" .root }}-executors}
 {{- end }}
 {{- with .values.volumes }}
 {{ toYaml . }}

@@ -82,22 +82,35 @@ no others than those that it reads.
 {{- $name := printf "%s-pipeline" (include "lakewarden.fullname" .root) -}}
 {{- $_ := set .into "LAKEWARDEN__PIPELINE__MASTER" (eq $pipeline.master "kubernetes" | ternary "k8s://https://kubernetes.default.svc" $pipeline.master) -}}
 {{- if eq $pipeline.master "kubernetes" -}}
+{{- $executors := $pipeline.executors -}}
+{{- /* executors belong to the driver's pod, and go with it; Spark makes pods, and no other objects */ -}}
 {{- $spark := dict
   "spark.kubernetes.namespace" .root.Release.Namespace
   "spark.kubernetes.container.image" (include "lakewarden.image" (dict "root" .root "image" .root.Values.sparkImage))
   "spark.kubernetes.container.image.pullPolicy" .root.Values.sparkImage.pullPolicy
-  "spark.kubernetes.authenticate.driver.serviceAccountName" $name
-  "spark.kubernetes.executor.label.app.kubernetes.io/instance" .root.Release.Name
-  "spark.kubernetes.executor.label.app.kubernetes.io/component" "executor"
-  "spark.executor.instances" (toString $pipeline.executors.instances)
-  "spark.executor.cores" (toString $pipeline.executors.cores)
-  "spark.executor.memory" $pipeline.executors.memory
-  "spark.executor.memoryOverhead" $pipeline.executors.memoryOverhead
+  "spark.kubernetes.driver.pod.name" "$(POD_NAME)"
+  "spark.kubernetes.driver.ownPersistentVolumeClaim" "false"
+  "spark.kubernetes.driver.reusePersistentVolumeClaim" "false"
+  "spark.kubernetes.driver.service.deleteOnTermination" "false"
+  "spark.kubernetes.executor.disableConfigMap" "true"
+  "spark.kubernetes.executor.podTemplateFile" "/etc/lakewarden/executor.yaml"
+  "spark.kubernetes.executor.podTemplateContainerName" "executor"
+  "spark.executor.instances" (toString $executors.instances)
+  "spark.executor.cores" (toString $executors.cores)
+  "spark.executor.memory" $executors.memory
+  "spark.executor.memoryOverhead" $executors.memoryOverhead
+  "spark.executor.failuresValidityInterval" "1h"
   "spark.driver.host" "$(POD_IP)"
   "spark.driver.bindAddress" "0.0.0.0"
   "spark.driver.port" "7078"
   "spark.driver.blockManager.port" "7079"
+  "spark.blockManager.port" "7079"
+  "spark.authenticate" "true"
+  "spark.network.crypto.enabled" "true"
 -}}
+{{- with $executors.requestCores -}}
+{{- $_ := set $spark "spark.kubernetes.executor.request.cores" . -}}
+{{- end -}}
 {{- $_ := set .into "LAKEWARDEN__PIPELINE__SPARK" (toJson (merge (dig "pipeline" "spark" (dict) .root.Values.config | deepCopy) $spark)) -}}
 {{- end -}}
 {{- end -}}
