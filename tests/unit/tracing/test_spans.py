@@ -4,8 +4,10 @@ import json
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
 from lakewarden import json_log
@@ -17,8 +19,22 @@ NOWHERE = "http://127.0.0.1:9/v1/traces"
 TRACE, CALLER = "a" * 32, "b" * 16
 
 
+MADE: list[Spans] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A thread that goes on asking a collector that is not there would meet the tests that come later."""
+    monkeypatch.setattr("lakewarden.tracing.spans.OTLPSpanExporter", lambda **_: InMemorySpanExporter())
+    yield
+    while MADE:
+        MADE.pop()._provider.shutdown()
+
+
 def spans(**settings: float) -> Spans:
-    return Spans(TracingConfig(endpoint=NOWHERE, **settings), role="test")
+    made = Spans(TracingConfig(endpoint=NOWHERE, **settings), role="test")
+    MADE.append(made)
+    return made
 
 
 @pytest.mark.parametrize(
