@@ -12,6 +12,7 @@ import msgspec
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline.jobs.data_files import NewFile, WrittenFiles
 from pipeline.jobs.metadata import KIND, LOG_ID, Metadata
 from pipeline.transforms.columns import Change, Column, quoted, sql_type
 
@@ -28,6 +29,10 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
 MAX_PATHS = 1000
 _MAX_ANCESTORS = 20
 _MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+
+
+class TableChanged(Exception):
+    """Another engine has changed a table since files were made for it, or we have written to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +52,7 @@ class Lake:
         Of the snapshots only those back to the newest one with a position: a table has thousands of them.
         """
         found = self._java_table(table)
-        if found is None:
-            return None
-        iceberg = self._jvm.org.apache.iceberg
-        schema = msgspec.json.decode(iceberg.SchemaParser.toJson(found.schema()))
-        history: list[Any] = []
-        snapshot = found.currentSnapshot()
-        while snapshot is not None and len(history) < _MAX_ANCESTORS:
-            history.append(msgspec.json.decode(iceberg.SnapshotParser.toJson(snapshot)))
-            if history[-1].get("summary", {}).get(LOG_ID) == str(self.log):
-                break
-            parent = snapshot.parentId()
-            snapshot = None if parent is None else found.snapshot(parent)
-        else:
-            if snapshot is not None:
-                whole = iceberg.TableMetadataParser.toJson(found.operations().current())
-                history = msgspec.json.decode(whole)["snapshots"]
-        current = found.currentSnapshot()
-        return Metadata(
-            {
-                "current-schema-id": schema["schema-id"],
-                "schemas": [schema],
-                "properties": dict(found.properties()),
-                "current-snapshot-id": None if current is None else current.snapshotId(),
-                "snapshots": history,
-            }
-        )
+        return None if found is None else self._described(found)
 
     def properties_of_namespace(self, namespace: Sequence[str]) -> Mapping[str, str]:
         """Empty if it does not exist."""
@@ -110,6 +90,28 @@ class Lake:
         options = {"fanout-enabled": "true", "distribution-mode": "none"}
         rows.writeTo(self.name(table)).options(**options).append()
 
+    def append_files(
+        self, table: Identifier, files: Sequence[NewFile], *, made_for: Metadata, summary: Mapping[str, str]
+    ) -> Metadata:
+        """One commit of files that were made in memory; returns the table's metadata after it.
+
+        Raises TableChanged, before anything is written, unless the table is as the files were made for. What was
+        written is deleted after a failure, unless it may be in the table nevertheless.
+        """
+        found = self._java_table(table)
+        if found is None or not self._described(found).is_as(made_for, self.log):
+            raise TableChanged(".".join(table))
+        written = WrittenFiles(self._jvm, found)
+        with written.removed_after_failure():
+            operation = found.newAppend()
+            for name, value in summary.items():
+                operation.set(name, value)
+            for each in files:
+                operation.appendFile(written.write(each))
+        with written.removed_after_failure(only_cleanable=True):
+            operation.commit()
+        return self._described(found)
+
     def merge(self, table: Identifier, rows: DataFrame, columns: Sequence[str]) -> None:
         """One commit. `rows`: one for each row id, with `_cdc_operation`; older ones than the table's are left out."""
         view = f"lakewarden_{self.catalog}_{abs(hash(table)):x}"
@@ -142,6 +144,36 @@ class Lake:
                 if len(paths) >= MAX_PATHS:
                     break
         return paths
+
+    def _described(self, found: Any) -> Metadata:  # noqa: ANN401  py4j
+        iceberg = self._jvm.org.apache.iceberg
+        schema = msgspec.json.decode(iceberg.SchemaParser.toJson(found.schema()))
+        history: list[Any] = []
+        snapshot = found.currentSnapshot()
+        while snapshot is not None and len(history) < _MAX_ANCESTORS:
+            history.append(msgspec.json.decode(iceberg.SnapshotParser.toJson(snapshot)))
+            if history[-1].get("summary", {}).get(LOG_ID) == str(self.log):
+                break
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else found.snapshot(parent)
+        else:
+            if snapshot is not None:
+                whole = iceberg.TableMetadataParser.toJson(found.operations().current())
+                history = msgspec.json.decode(whole)["snapshots"]
+        current = found.currentSnapshot()
+        return Metadata(
+            {
+                "table-uuid": str(found.uuid()),
+                "format-version": iceberg.TableUtil.formatVersion(found),
+                "partition-spec": msgspec.json.decode(iceberg.PartitionSpecParser.toJson(found.spec())),
+                "sort-order": found.sortOrder().orderId(),
+                "current-schema-id": schema["schema-id"],
+                "schemas": [schema],
+                "properties": dict(found.properties()),
+                "current-snapshot-id": None if current is None else current.snapshotId(),
+                "snapshots": history,
+            }
+        )
 
     def _java_table(self, table: Identifier) -> Any:  # noqa: ANN401  py4j
         self._activate()

@@ -14,6 +14,8 @@ TO_POSITION = "lakewarden.ingest.to-position"
 KIND = "lakewarden.cdc.kind"
 """A property of tables that the pipeline made: what their rows are, `changelog`, `mirror` or `rejected`."""
 
+_SHAPE = ("table-uuid", "format-version", "partition-spec", "sort-order", "properties")
+
 
 @dataclass(frozen=True, slots=True)
 class Covered:
@@ -31,13 +33,27 @@ class Metadata:
     content: Mapping[str, Any]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def schema(self) -> Mapping[str, Any]:
+        """The current one."""
         current = self.content["current-schema-id"]
-        return Column.parse_all(next(each for each in self.content["schemas"] if each["schema-id"] == current))
+        found: Mapping[str, Any] = next(each for each in self.content["schemas"] if each["schema-id"] == current)
+        return found
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return Column.parse_all(self.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
         return dict(self.content.get("properties") or {})
+
+    def is_as(self, other: "Metadata", log: UUID) -> bool:
+        """Whether files that were made for the other are right for this one, too: it is the same table, as it was then,
+        with the same positions of the log.
+        """
+        here, there = self.covered(log), other.covered(log)
+        same = all(self.content.get(name) == other.content.get(name) for name in _SHAPE)
+        return same and self.schema == other.schema and (here and here.to) == (there and there.to)
 
     def covered(self, log: UUID) -> Covered | None:
         """The newest snapshot of this log in the current history.

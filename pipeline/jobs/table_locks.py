@@ -31,12 +31,19 @@ class TableLocks:
         try:
             yield
         finally:
-            with suppress(LakewardenError):  # without the database there is no lock either
-                self.ledger.unlock(self.warehouse, table)
+            self.give_back(table)
+
+    def try_take(self, table: Sequence[str]) -> bool:
+        """Take it, to be given back, unless maintenance has it now."""
+        return self.ledger.try_lock(self.warehouse, table)
+
+    def give_back(self, table: Sequence[str]) -> None:
+        with suppress(LakewardenError):  # without the database there is no lock either
+            self.ledger.unlock(self.warehouse, table)
 
     def _take(self, table: Sequence[str]) -> None:
         began = time.monotonic()
-        while not self.ledger.try_lock(self.warehouse, table):
+        while not self.try_take(table):
             self.ensure_ours()
             waited = time.monotonic() - began
             if waited > self.wait_s:

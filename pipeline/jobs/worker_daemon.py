@@ -20,7 +20,7 @@ def prepare() -> None:
     import pyarrow as pa  # noqa: PLC0415  not for the other daemons
 
     import pipeline.sources.postgres_log  # noqa: PLC0415
-    import pipeline.transforms.rows  # noqa: F401, PLC0415
+    import pipeline.transforms.files  # noqa: F401, PLC0415
 
     pa.array([1])  # the first array imports pandas, where it is installed
     keep_directories()

@@ -65,6 +65,7 @@ class Summary(msgspec.Struct):
     """What some events of a table have together; `timestamps` (microseconds) are their quantiles of `QUANTILES`."""
 
     events: int
+    bytes: int
     upto: int
     has_metadata: bool
     shape: msgspec.Raw
@@ -73,10 +74,14 @@ class Summary(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A table's events in a range of the log. `timestamps`: (microseconds, events that have about this one)."""
+    """A table's events in a range of the log. `timestamps`: (microseconds, events that have about this one).
+
+    `bytes`: of their rows, row ids and metadata, as they were received.
+    """
 
     table: str
     events: int
+    bytes: int
     upto: int
     has_metadata: bool
     fields: Mapping[str, Shape]
@@ -116,6 +121,7 @@ def _added_up(table: str, parts: list[Summary]) -> Found:
     return Found(
         table=table,
         events=sum(part.events for part in parts),
+        bytes=sum(part.bytes for part in parts),
         upto=max(part.upto for part in parts),
         has_metadata=any(part.has_metadata for part in parts),
         fields=shape["struct"] if isinstance(shape, dict) else {},
@@ -148,6 +154,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.rows: list[int] = []
+        self.bytes = 0
         self.has_metadata = False
         self.shape: Shape = None
 
@@ -155,6 +162,7 @@ class _Table:
         times = sorted(columns["timestamp"][row] for row in self.rows)
         summary = Summary(
             events=len(self.rows),
+            bytes=self.bytes,
             upto=max(columns["position"][row] for row in self.rows),
             has_metadata=self.has_metadata,
             shape=msgspec.Raw(msgspec.json.encode(self.shape)),
@@ -184,6 +192,7 @@ class _Block:
     def _append(self, position: int, number: int, table: str, event: Event, raw: msgspec.Raw) -> None:
         known = self.tables[table]
         known.rows.append(self.size)
+        known.bytes += _size(event, raw)
         known.has_metadata |= bool(event.metadata)
         known.shape = merged(known.shape, _shape(raw))
         values = (
@@ -212,6 +221,11 @@ def _shape(raw: msgspec.Raw) -> Shape:
         return shape_of(ROWS.decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError):  # `typed` rejects it, and says why
         return None
+
+
+def _size(event: Event, raw: msgspec.Raw) -> int:
+    described = sum(len(name) + memoryview(value).nbytes for name, value in (event.metadata or {}).items())
+    return memoryview(raw).nbytes + len(event.row_id) + described
 
 
 def _micros(milliseconds: float) -> int:

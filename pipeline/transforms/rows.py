@@ -116,10 +116,11 @@ def _stored(columns: tuple[Column, ...]) -> list[str]:
 
 
 def _typing(columns: tuple[Column, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    return partial(_typed_blocks, columns)
+    return partial(typed_blocks, columns)
 
 
-def _typed_blocks(columns: tuple[Column, ...], blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def typed_blocks(columns: tuple[Column, ...], blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Blocks of `typed_schema`, one for each of the given ones; their `metadata` may be absent."""
     allow_deep_rows()
     fields = written(columns)
     row = Row.of(fields, top=True)

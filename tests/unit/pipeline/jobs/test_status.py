@@ -4,8 +4,8 @@ import json
 import time
 
 from pipeline.jobs.flush import Flushed, condensed
+from pipeline.jobs.parts import Snapshot
 from pipeline.jobs.status import Status, answer, percentile, sentence
-from pipeline.jobs.write import Snapshot
 
 NOW = time.time()
 FLUSHED = Flushed(

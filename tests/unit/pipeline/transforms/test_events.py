@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.transforms.columns import METADATA_COLUMN, Column
 from pipeline.transforms.events import _ARROW, QUANTILES, Found, _exploded, tables_of
-from pipeline.transforms.rows import MISFITS, _typed_blocks
+from pipeline.transforms.rows import MISFITS, typed_blocks
 
 TABLES = json.dumps([{"table": "a.t", "namespace": ["a"], "name": "t", "id": None}])
 
@@ -52,7 +52,7 @@ def test_rows_that_are_nested_as_deeply_as_python_reads_stop_nothing(member: str
     depth = 990  # more than is left of the stack here
     (row,) = exploded(event(**{member: '{"a":' + "[" * depth + "]" * depth + "}"}))
     columns = (Column("a", "string"),)
-    (block,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
+    (block,) = typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
     (typed,) = block.to_pylist()
     assert len(typed[MISFITS]) == (member == "after")
 
@@ -60,9 +60,9 @@ def test_rows_that_are_nested_as_deeply_as_python_reads_stop_nothing(member: str
 def test_metadata_stay_away_from_rows_to_which_they_were_not_sent() -> None:
     (row,) = exploded(event(after='{"a": "x"}', metadata='{"lsn": 7}'))
     columns = (Column("a", "string"),)
-    (block,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
+    (block,) = typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW)])
     assert block.column(METADATA_COLUMN).to_pylist() == [[("lsn", "7")]]
-    (without,) = _typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW).drop_columns(["metadata"])])
+    (without,) = typed_blocks(columns, [pa.RecordBatch.from_pylist([row], _ARROW).drop_columns(["metadata"])])
     assert without.equals(block.drop_columns([METADATA_COLUMN]))
 
 
