@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from pipeline.transforms.columns import CDC_COLUMNS, METADATA_COLUMN, METADATA_TYPE, Column
-from pipeline.transforms.rows import IS_COMPLETE, MISFITS, arrow_type, typed_blocks
+from pipeline.transforms.rows import IS_COMPLETE, MISFITS, POSITION, arrow_type, typed_blocks
 
 FILES_SCHEMA = "table string, misfits long, day int, content binary, error string"
 """First a row for each table, with the number of its values that did not fit, or the reason why its files could not be
@@ -106,7 +106,7 @@ def _files(table: FileTable, found: Sequence[pa.RecordBatch]) -> tuple[int, list
     misfits, stored = 0, []
     for block in typed_blocks(columns, blocks):
         misfits += pc.sum(pc.list_value_length(block.column(MISFITS))).as_py() or 0
-        due = pc.and_(block.column(IS_COMPLETE), pc.greater(block.column("position"), table.after))
+        due = pc.and_(block.column(IS_COMPLETE), pc.greater(block.column(POSITION), table.after))
         stored.append(_stored_block(block, schema).filter(due))
     rows = pa.Table.from_batches(stored)
     parts = _by_day(rows) if table.is_daily else [(None, rows)]

@@ -24,6 +24,8 @@ from pipeline.transforms.columns import (
 from pipeline.transforms.events import ROWS, allow_deep_rows
 from pipeline.transforms.values import Misfit, Misfits, Row
 
+POSITION, EVENT = "_cdc_position", "_cdc_event"
+"""Where in the log an event is: beside the columns of a table, which may have one that is called `position`."""
 MISFITS = "_cdc_misfits"
 MISFIT_SCHEMA = f"{MISFITS} array<struct<field: string, value: string, reason: string>>"
 IS_COMPLETE = "_cdc_is_complete"
@@ -71,7 +73,7 @@ def typed_schema(columns: tuple[Column, ...], *, has_metadata: bool) -> str:
     """Of the rows that the typing function makes for a table of these columns."""
     every = (*_OWN, *([_METADATA] if has_metadata else []), *written(columns))
     named = ", ".join(f"{quoted(column.name)} {sql_type(column.type)}" for column in every)
-    return f"position long, event int, {named}, {MISFIT_SCHEMA}, {IS_COMPLETE} boolean"
+    return f"{POSITION} long, {EVENT} int, {named}, {MISFIT_SCHEMA}, {IS_COMPLETE} boolean"
 
 
 def typed(events: DataFrame, columns: tuple[Column, ...], *, has_metadata: bool) -> DataFrame:
@@ -98,7 +100,7 @@ def rejected(rows: DataFrame) -> DataFrame:
 
 def latest(rows: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
     """For each row id the change with the highest sequence; among equal ones the last of the log."""
-    order = Window.partitionBy("_cdc_row_id").orderBy(f.desc("_cdc_sequence"), f.desc("position"), f.desc("event"))
+    order = Window.partitionBy("_cdc_row_id").orderBy(f.desc("_cdc_sequence"), f.desc(POSITION), f.desc(EVENT))
     names = dict.fromkeys([*_stored(columns), "_cdc_operation"])
     ranked = rows.where(IS_COMPLETE).withColumn("_cdc_rank", f.row_number().over(order))
     return ranked.where("_cdc_rank = 1").select(*(f.col(quoted(name)) for name in names))
@@ -128,7 +130,7 @@ def typed_blocks(columns: tuple[Column, ...], blocks: Iterable[pa.RecordBatch]) 
     for block in blocks:
         made = [_fitted(row, required, text) for text in block.column("row").to_pylist()]
         arrays = [block.column(name) for name in ("position", "event", "sequence", "timestamp", "operation", "row_id")]
-        own = ["position", "event", *CDC_COLUMNS]
+        own = [POSITION, EVENT, *CDC_COLUMNS]
         if "metadata" in block.schema.names:
             arrays.append(block.column("metadata"))
             own.append(METADATA_COLUMN)
