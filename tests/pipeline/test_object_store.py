@@ -48,6 +48,21 @@ def test_events_are_in_the_bucket_once_though_the_pipeline_has_no_key_to_it(in_b
     assert all(task.file.file_path.startswith("s3://") for task in stage.table("t").scan().plan_files())
 
 
+def test_files_of_small_tables_are_put_there_with_each_tables_own_keys(in_bucket: Stage) -> None:
+    stage = in_bucket
+    names = [f"t{number}" for number in range(12)]
+    before = stage.follower.status.freshness()["flushes"]
+    for sequence in (1, 2):
+        stage.log.append([change(name, "a", sequence, {"v": sequence}) for name in names])
+        stage.flush()
+    assert stage.follower.status.freshness()["flushes"] == before + 2
+    for name in names:
+        assert [row["_cdc_sequence"] for row in stage.rows(name)] == [1, 2]
+        paths = [task.file.file_path for task in stage.table(name).scan().plan_files()]
+        # those that Spark writes have the number of its task in their names
+        assert all(path.startswith("s3://") and path.rpartition("/")[2].count("-") == 5 for path in paths)
+
+
 def test_a_bucket_that_was_gone_and_is_back_has_cost_nothing_but_time(in_bucket: Stage, minio: MinioServer) -> None:
     stage = in_bucket
     stage.log.append([change("t", "a", 1, {"v": 1})])

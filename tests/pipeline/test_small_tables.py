@@ -13,6 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     BinaryType,
+    BooleanType,
     DateType,
     DecimalType,
     FixedType,
@@ -279,7 +280,7 @@ def test_a_table_that_is_not_as_the_pipeline_makes_them_is_written_alone(stage: 
     by_value = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "v"))
     stage.catalog.create_table((stage.namespace, "t00"), schema, partition_spec=by_value)
     for name, key, value in (
-        ("t01", "write.format.default", "avro"),
+        ("t01", "write.format.default", "orc"),
         ("t02", "write.parquet.bloom-filter-enabled.column.v", "true"),
     ):
         stage.catalog.create_table((stage.namespace, name), schema, properties={key: value})
@@ -400,7 +401,7 @@ def test_files_are_removed_after_a_failure_unless_they_may_be_in_use(stage: Stag
 
 
 def test_a_table_that_cannot_be_written_stops_no_other(stage: Stage, seen: Seen) -> None:
-    unusable = Schema(NestedField(1, "_cdc_timestamp", StringType(), required=False))
+    unusable = Schema(NestedField(1, "_cdc_timestamp", BooleanType(), required=False))
     stage.catalog.create_table((stage.namespace, "t00"), unusable)
     stage.log.append([change(name, "a", 1, {"v": 1}) for name in NAMES])
     stage.await_error("_cdc_timestamp")
