@@ -54,7 +54,9 @@ class Taken:
 class Flushes:
     """One way of writing, with a log and a namespace of its own."""
 
-    def __init__(self, way: str, spark: SparkSession, ledger: Ledger, warehouse: UUID, options: argparse.Namespace):
+    def __init__(
+        self, way: str, spark: SparkSession, ledger: Ledger, warehouse: UUID, options: argparse.Namespace
+    ) -> None:
         self.way = way
         self.taken: list[Taken] = []
         self._spark = spark
