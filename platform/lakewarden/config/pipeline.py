@@ -56,7 +56,8 @@ class PipelineConfig(EngineSection):
         ge=1,
         le=100_000,
         description="Most tables in one micro-batch, unless a single batch has more. Each costs a commit, and a job of "
-        "Spark unless many small ones share one; nothing of a micro-batch is noted as flushed before its last table is written.",
+        "Spark unless many small ones share one; nothing of a micro-batch is noted as flushed before its last table is "
+        "written.",
     )
     rows_per_task: int = Field(
         100_000,
