@@ -51,11 +51,9 @@ def test_events_are_in_the_bucket_once_though_the_pipeline_has_no_key_to_it(in_b
 def test_files_of_small_tables_are_put_there_with_each_tables_own_keys(in_bucket: Stage) -> None:
     stage = in_bucket
     names = [f"t{number}" for number in range(12)]
-    before = stage.follower.status.freshness()["flushes"]
     for sequence in (1, 2):
         stage.log.append([change(name, "a", sequence, {"v": sequence}) for name in names])
         stage.flush()
-    assert stage.follower.status.freshness()["flushes"] == before + 2
     for name in names:
         assert [row["_cdc_sequence"] for row in stage.rows(name)] == [1, 2]
         paths = [task.file.file_path for task in stage.table(name).scan().plan_files()]
