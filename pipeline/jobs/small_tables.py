@@ -172,7 +172,7 @@ class SmallTables:
     def _prepared(self, write: Write) -> _Ready | None:
         """None: it is to be written alone. Otherwise the table's lock is held."""
         locks, target = self._writer.locks, write.target
-        if not locks.try_take(target):  # whoever waits for maintenance of one table would hold up all others
+        if not locks.try_take(target):  # waiting for maintenance of one table would delay all others
             return None
         prepared: list[_Ready] = []
         try:
