@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_CGROUPS: Final = Path("/sys/fs/cgroup")
-_HIERARCHIES: Final = (
+CGROUPS: Final = Path("/sys/fs/cgroup")
+HIERARCHIES: Final = (
     "cpu",
     "cpuacct",
     "cpuset",
@@ -71,7 +71,7 @@ def end_shims(socket: Path) -> None:
 
 def remove_cgroups(roots: Iterable[str]) -> None:
     """These folders in each hierarchy, with what is below them, as far as nothing runs there."""
-    for root in [_CGROUPS / hierarchy / root for hierarchy in _HIERARCHIES for root in roots]:
+    for root in [CGROUPS / hierarchy / root for hierarchy in HIERARCHIES for root in roots]:
         for folder, _, _ in os.walk(root, topdown=False):
             with suppress(OSError):
                 Path(folder).rmdir()

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -45,7 +45,6 @@ _SERVICES: Final = "10.96.0.0/16"
 _PODS: Final = "10.244.0.0/24"
 _PORT: Final = 6443
 _PATIENCE_S: Final = 120.0
-_CGROUPS: Final = Path("/sys/fs/cgroup")
 _USERS: Final = {
     "admin": ("admin", "system:masters"),
     "controllers": ("system:kube-controller-manager", ""),
@@ -64,12 +63,12 @@ class Node:
     """A running cluster of one node."""
 
     directory: Path
-    namespace: str
+    network: enclosure.Network
 
     @property
     def enter(self) -> tuple[str, ...]:
         """What a command begins with that runs where the cluster is."""
-        return ("/usr/bin/nsenter", f"--net=/run/netns/{self.namespace}")
+        return self.network.enter
 
     @property
     def kubeconfig(self) -> Path:
@@ -119,16 +118,16 @@ def start(images: Sequence[Path] = ()) -> Iterator[Node]:
     if os.geteuid() != 0 or missing:
         raise NodeFailed(f"A node needs root and {', '.join(PACKAGES)}; missing here: {', '.join(missing) or 'root'}")
     directory = Path(tempfile.mkdtemp(prefix="lw-node-"))
-    node = Node(directory, f"lw{secrets.token_hex(4)}")
     with ExitStack() as stack:
         stack.callback(enclosure.remove_folder, directory)
         stack.callback(_remove_pod_networks)
-        _network(node)
-        stack.callback(_run, "ip", "netns", "del", node.namespace)
-        _cgroups(node.namespace)
-        stack.callback(_remove_cgroups, node.namespace)
+        node = Node(directory, stack.enter_context(enclosure.network()))
+        _connect(node)
+        cgroup = node.network.name
+        stack.callback(enclosure.remove_cgroups, (cgroup, "k8s.io"))
+        _make_cgroups(cgroup)
         _credentials(directory)
-        _configure(directory, cgroup=node.namespace)
+        _configure(directory, cgroup=cgroup)
         for name, command, is_ready in _commands(node, programs):
             _started(stack, node, name, command, is_ready)
         _pause_image(node)
@@ -244,17 +243,15 @@ def until(
         time.sleep(0.2)
 
 
-def _network(node: Node) -> None:
-    """A namespace with an address, and a default route that ends nowhere."""
+def _connect(node: Node) -> None:
+    """An address, and a default route that ends nowhere."""
     inside = node.enter
-    _run("ip", "netns", "add", node.namespace)
-    _run(*inside, "ip", "link", "set", "lo", "up")
-    _run(*inside, "ip", "link", "add", "lwnode", "type", "veth", "peer", "name", "lwpeer")
-    _run(*inside, "ip", "addr", "add", f"{ADDRESS}/24", "dev", "lwnode")
-    _run(*inside, "ip", "link", "set", "lwnode", "up")
-    _run(*inside, "ip", "link", "set", "lwpeer", "up")
-    _run(*inside, "ip", "route", "add", "default", "via", "10.77.0.254", "dev", "lwnode")
-    _run(*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.bridge.bridge-nf-call-iptables=1")
+    enclosure.run(*inside, "ip", "link", "add", "lwnode", "type", "veth", "peer", "name", "lwpeer")
+    enclosure.run(*inside, "ip", "addr", "add", f"{ADDRESS}/24", "dev", "lwnode")
+    enclosure.run(*inside, "ip", "link", "set", "lwnode", "up")
+    enclosure.run(*inside, "ip", "link", "set", "lwpeer", "up")
+    enclosure.run(*inside, "ip", "route", "add", "default", "via", "10.77.0.254", "dev", "lwnode")
+    enclosure.run(*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.bridge.bridge-nf-call-iptables=1")
 
 
 def _remove_pod_networks() -> None:
@@ -265,29 +262,17 @@ def _remove_pod_networks() -> None:
             subprocess.run(["ip", "netns", "del", path.name], check=False, capture_output=True)
 
 
-def _cgroups(name: str) -> None:
+def _make_cgroups(name: str) -> None:
     """The kubelet's root in each hierarchy of version 1; with version 2 it makes its own.
 
     Each node has its own: a kubelet ends what it does not know below its root.
     """
-    for hierarchy in _hierarchies():
-        (hierarchy / name).mkdir(exist_ok=True)
+    for hierarchy in enclosure.HIERARCHIES:
+        if hierarchy != "unified" and (enclosure.CGROUPS / hierarchy).is_dir():
+            (enclosure.CGROUPS / hierarchy / name).mkdir(exist_ok=True)
     for file in ("cpuset.cpus", "cpuset.mems"):
-        if (whole := _CGROUPS / "cpuset" / file).exists():
-            (_CGROUPS / "cpuset" / name / file).write_text(whole.read_text())
-
-
-def _hierarchies() -> list[Path]:
-    names = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
-    return [_CGROUPS / name for name in names if (_CGROUPS / name).is_dir()]
-
-
-def _remove_cgroups(name: str) -> None:
-    for hierarchy in [*_hierarchies(), _CGROUPS / "unified"]:
-        for root in (hierarchy / name, hierarchy / "k8s.io"):
-            for folder, _, _ in os.walk(root, topdown=False):
-                with suppress(OSError):
-                    Path(folder).rmdir()
+        if (whole := enclosure.CGROUPS / "cpuset" / file).exists():
+            (enclosure.CGROUPS / "cpuset" / name / file).write_text(whole.read_text())
 
 
 def _credentials(directory: Path) -> None:
@@ -377,8 +362,8 @@ def _pause_image(node: Node) -> None:
         'FROM scratch\nCOPY busybox /busybox\nENTRYPOINT ["/busybox", "sleep", "2147483647"]\n'
     )
     image, archive = "localhost/lw-pause:1", folder / "pause.tar"
-    _run("buildah", *store, "bud", "--quiet", "--isolation", "chroot", "-t", image, folder)
-    _run("buildah", *store, "push", "--quiet", image, f"docker-archive:{archive}:{image}")
+    enclosure.run("buildah", *store, "bud", "--quiet", "--isolation", "chroot", "-t", image, folder)
+    enclosure.run("buildah", *store, "push", "--quiet", image, f"docker-archive:{archive}:{image}")
     node.load_image(archive)
 
 
@@ -396,9 +381,3 @@ def _found(program: str) -> str:
     if path is None:
         raise NodeFailed(f"{program} is missing: apt-get install {' '.join(PACKAGES)} buildah busybox-static")
     return path
-
-
-def _run(*command: str | Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    if done.returncode != 0:
-        raise NodeFailed(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
