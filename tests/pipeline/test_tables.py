@@ -43,6 +43,18 @@ def test_a_change_log_has_each_event_once_with_its_row_as_it_was_sent(stage: Sta
     assert stage.log.positions()[0] == stage.log.positions()[1]
 
 
+def test_fields_may_be_called_as_what_the_pipeline_notes_of_an_event(stage: Stage) -> None:
+    stage.policy("both")
+    row = {"position": "p", "event": "e", "sequence": 9, "timestamp": "t", "table": "x", "row": 1, "metadata": {"m": 2}}
+    stage.log.append([change("t", "a", 1, row), change("t", "a", 2, row | {"position": "q"}, operation="UPDATE")])
+    stage.flush()
+    assert [{name: each[name] for name in row} for each in stage.rows("t")] == [row, row | {"position": "q"}]
+    assert stage.mirror("t_current") == {"a": row | {"position": "q"}}
+    stage.log.append([change("t", "b", 3, {"sequence": "no number"})])
+    stage.flush()
+    assert [each["field"] for each in stage.rows("t__rejected")] == ["sequence"]
+
+
 def test_metadata_come_and_go(stage: Stage) -> None:
     stage.policy("both")
     lsn = {"lsn": "7"}
