@@ -96,6 +96,7 @@ async def answer(asked: Asked, request: HotRequest, *, address: str) -> Answer:
     except Exception as error:
         known = as_lakewarden_error(error)
         if isinstance(error, LogUnavailable):
+            logger.warning("Request %s: the log is not available: %s", identifier, str(error).strip())
             known = Unavailable("The log of the events is not available; nothing was stored. Try again shortly")
         elif isinstance(error, Unstorable):
             known = BadRequest(f"The events cannot be stored: {error}")

@@ -19,7 +19,7 @@ AMOUNTS: Final = ("bodies", "answers", "working", "readers")
 """The amounts that are counted by caller."""
 
 _SECRET: Final = 16  # bytes at the beginning of the memory
-_STATE, _SEEN, _CONNECTIONS, _LEFT_ALONE, _FULL, _OF_A_PROCESS = range(6)
+_STATE, _SEEN, _CONNECTIONS, _LEFT_ALONE, _FULL, _CONTENTS, _CONTENTS_AT, _OF_A_PROCESS = range(8)
 _COLUMNS: Final = _OF_A_PROCESS + len(AMOUNTS) * (1 + BUCKETS)
 _HEAD: Final = _SECRET // WORD + 1  # words: the secret, and a flag that all processes were ready once
 
@@ -77,6 +77,17 @@ class Board:
     def full_at(self) -> int:
         """When a process last found no space; 0 if none has."""
         return max(self._words[self._at(row, _FULL)] for row in range(self.processes))
+
+    def note_contents(self, state: int, milliseconds: int) -> None:
+        """What this process last found of the place of contents; 0 is well, the time is of the monotonic clock."""
+        self._words[self._at(self.row, _CONTENTS)] = state
+        self._words[self._at(self.row, _CONTENTS_AT)] = milliseconds
+
+    def contents_since(self, milliseconds: int) -> int:
+        """What processes found then or later: the highest number."""
+        rows = range(self.processes)
+        recent = [row for row in rows if self._words[self._at(row, _CONTENTS_AT)] >= milliseconds]
+        return max((self._words[self._at(row, _CONTENTS)] for row in recent), default=0)
 
     def seen(self, row: int) -> int:
         """The last heartbeat of the process of this row, in milliseconds of the monotonic clock."""

@@ -7,6 +7,8 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 from lakewarden.config import KafkaConfig
+from lakewarden.kafka_states import KafkaState
+from lakewarden.kafka_tls import refused_certificate
 
 SILENT: Final = logging.getLogger("librdkafka")
 """It logs each attempt to connect; what goes wrong is said once, by `error_cb`."""
@@ -21,6 +23,9 @@ REFUSALS: Final = {
 }
 """Errors that somebody has to correct: trying again does not help."""
 
+DENIED: Final = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+"""Errors of rights."""
+
 OF_THE_MESSAGE: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD}
 """Errors of one message, which would be the same each time."""
 _UNKNOWN: Final = re.compile(r'No such configuration property: "(.*)"', re.DOTALL)
@@ -33,6 +38,13 @@ _LATE: Final = {
     KafkaError._TRANSPORT,  # noqa: SLF001
 }
 """Errors that do not say what is wrong."""
+_STATES: Final = {
+    KafkaError._AUTHENTICATION: KafkaState.PASSWORD,  # noqa: SLF001
+    KafkaError.SASL_AUTHENTICATION_FAILED: KafkaState.PASSWORD,
+    KafkaError._SSL: KafkaState.TLS,  # noqa: SLF001
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: KafkaState.RIGHTS,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: KafkaState.RIGHTS,
+}
 
 
 class Trouble:
@@ -41,7 +53,11 @@ class Trouble:
     def __init__(self, settings: KafkaConfig) -> None:
         self._secrets = settings.secrets
         self._no_names = settings.names_after_secrets
+        self._options = settings.librdkafka
+        self._certificate: str | None = None
         self.error: KafkaError | None = None
+        self.state = KafkaState.SILENT
+        """That of the last reason."""
 
     def said(self, error: KafkaError) -> str:
         """In the library's words: it quotes values that it does not understand."""
@@ -54,20 +70,29 @@ class Trouble:
         return _QUOTED.sub("Invalid value for", text)
 
     def note(self, error: KafkaError) -> None:
+        """Of a certificate, the library says the same whatever is wrong with it: the broker is asked once, for up to
+        two seconds.
+        """
         if self.error is None or error.code() in REFUSALS:
             self.error = error
+        if error.code() == KafkaError._SSL and self._certificate is None:  # noqa: SLF001
+            self._certificate = refused_certificate(error.str(), self._options) or ""
 
     def forget(self) -> None:
-        self.error = None
+        self.error = self._certificate = None
 
     def reason(self, error: KafkaError, *, patience_s: float, wanted: str = "take events") -> str:
         """Why it did not do what was wanted: its own words, or what was wrong with the connection meanwhile."""
+        self.state = KafkaState.SILENT
         if error.code() in {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT} and self.error is None:  # noqa: SLF001
             return (
                 f"Kafka did not {wanted} within {patience_s:g} s, although it was reached: see the log of the "
                 "brokers (disks, quotas, replicas in sync)"
             )
         shown = self.error if error.code() in _LATE and self.error is not None else error
+        self.state = _STATES.get(shown.code(), KafkaState.SILENT)
+        if shown.code() == KafkaError._SSL and self._certificate:  # noqa: SLF001
+            return f"{REFUSALS[shown.code()]}: {self._certificate}"
         return f"{REFUSALS.get(shown.code(), f'Kafka does not {wanted} now')}: {self.said(shown)}"
 
     def reason_of(self, error: KafkaException | TimeoutError, *, patience_s: float, wanted: str = "answer") -> str:

@@ -1,6 +1,7 @@
 """What brokers say of a topic: its id, its partitions, and offsets, for which the leader of each partition is asked."""
 
 import time
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -16,33 +17,46 @@ SETTLING: Final = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._NOENT,  # noqa: SLF001 its public name: no partition has a leader
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
 }
-"""What brokers say of a topic that was made just now: each of them hears of it at another moment."""
+"""What brokers say of a topic that was made just now, or of a partition with a new leader: each of them hears of it at
+another moment.
+"""
 PAUSE_S: Final = 0.2
 
 
 class Partition(NamedTuple):
-    """How many copies it has, and how many of them are in sync."""
+    """The numbers of the brokers that have copies, and of those whose copies are in sync."""
 
     number: int
-    copies: int
-    in_sync: int
+    copies: frozenset[int]
+    in_sync: frozenset[int]
 
 
 class Topic(NamedTuple):
-    """One that was made anew under the same name has another `id`, which is written as in Kafka's own tools."""
+    """One that was made anew under the same name has another `id`, which is written as in Kafka's own tools.
+
+    `brokers`: `host:port` by number; one that is known to be away has none.
+    """
 
     name: str
     id: str
     partitions: tuple[Partition, ...]
+    brokers: Mapping[int, str]
 
 
 def describe(admin: AdminClient, name: str, *, timeout_s: float) -> Topic:
     """Raises KafkaException, also for one that is missing, and TimeoutError."""
     asked = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)
     found = asked[name].result(timeout_s + 1)
-    partitions = sorted(Partition(each.id, len(each.replicas), len(each.isr)) for each in found.partitions)
-    return Topic(name, str(found.topic_id).translate(_URL_SAFE), tuple(partitions))
+    brokers = {node.id: f"{node.host}:{node.port}" for each in found.partitions for node in each.replicas if node.host}
+    partitions = [
+        Partition(each.id, frozenset(node.id for node in each.replicas), frozenset(node.id for node in each.isr))
+        for each in sorted(found.partitions, key=lambda partition: partition.id)
+    ]
+    return Topic(name, str(found.topic_id).translate(_URL_SAFE), tuple(partitions), brokers)
 
 
 def offsets(admin: AdminClient, topic: Topic, spec: OffsetSpec, *, timeout_s: float) -> dict[int, int]:

@@ -32,7 +32,10 @@ def ended(value: object) -> "Future[Any]":
 
 
 class Brokers:
-    """`partitions` are copies and copies in sync; a topic that is made is there afterwards."""
+    """`partitions` are copies and copies in sync; a topic that is made is there afterwards.
+
+    The brokers `away` do not answer, those that are `unknown` have no address. Offsets are told after `settling`.
+    """
 
     def __init__(self) -> None:
         self.partitions: list[tuple[int, int]] = [(3, 3), (3, 3)]
@@ -41,22 +44,34 @@ class Brokers:
         self.settings: Mapping[str, str] | Exception = KEEPING
         self.making: Exception | None = None
         self.made: list[Any] = []
+        self.settling: list[Exception] = []
+        self.away: set[int] = set()
+        self.unknown: set[int] = set()
 
-    def __call__(self, _options: Mapping[str, object], **_: object) -> "Brokers":
-        return self
+    def __call__(self, options: Mapping[str, object], **_: object) -> "Brokers | OneBroker":
+        number = str(options["bootstrap.servers"]).removeprefix("broker-").removesuffix(":9093")
+        return OneBroker(is_away=int(number) in self.away) if number.isdigit() else self
 
     def poll(self, _timeout_s: float) -> int:
         return 0
 
     def describe_topics(self, _topics: object, **_: object) -> dict[str, "Future[Any]"]:
         partitions = [
-            SimpleNamespace(id=number, replicas=[0] * copies, isr=[0] * in_sync)
+            SimpleNamespace(id=number, replicas=self._nodes(copies), isr=self._nodes(in_sync))
             for number, (copies, in_sync) in enumerate(self.partitions)
         ]
         topic = SimpleNamespace(topic_id="a+/b", partitions=partitions)
         return {"lakewarden-ingest": ended(self.topic or topic)}
 
+    def _nodes(self, count: int) -> list[SimpleNamespace]:
+        return [
+            SimpleNamespace(id=number, host="" if number in self.unknown else f"broker-{number}", port=9093)
+            for number in range(1, count + 1)
+        ]
+
     def list_offsets(self, asked: Mapping[Any, object], **_: object) -> dict[Any, "Future[Any]"]:
+        if self.settling:
+            return dict.fromkeys(asked, ended(self.settling.pop()))
         return {each: ended(self.leaders.get(each.partition, SimpleNamespace(offset=7))) for each in asked}
 
     def describe_configs(self, resources: list[object], **_: object) -> dict[object, "Future[Any]"]:
@@ -68,3 +83,17 @@ class Brokers:
         self.made += topics
         self.topic = None
         return {topics[0].topic: ended(self.making)}
+
+
+class OneBroker:
+    """Asked alone, whether it answers."""
+
+    def __init__(self, *, is_away: bool) -> None:
+        self._is_away = is_away
+
+    def poll(self, _timeout_s: float) -> int:
+        return 0
+
+    def list_topics(self, _topic: str, **_: object) -> None:
+        if self._is_away:
+            raise failed(KafkaError._TRANSPORT)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -17,10 +18,11 @@ from ingest.references import ID_HEADER, Reference
 from ingest.services.kafka import topics
 from ingest.services.log import Batch, Request
 from ingest.services.statements import LogUnavailable, Unstorable
-from lakewarden import config
+from lakewarden import board, config
 from lakewarden.config import KafkaLogConfig
 from lakewarden.ids import new_id
 from lakewarden.kafka import OF_THE_MESSAGE, SILENT, Trouble
+from lakewarden.kafka_states import KafkaState
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +140,8 @@ class Records:
     def _ensure_none_failed(self, found: Sequence[_Stored | KafkaError]) -> None:
         failed = [each for each in found if isinstance(each, KafkaError) and each.code() not in OF_THE_MESSAGE]
         if not failed:
+            if self._is_gone:
+                _show(KafkaState.UP)
             self._is_gone = False
             self._trouble.forget()
             return
@@ -147,6 +151,7 @@ class Records:
 
     def _unavailable(self, reason: str) -> LogUnavailable:
         self._is_gone = True
+        _show(self._trouble.state)
         return LogUnavailable(reason)
 
     def _reference(self, record: dict[str, Any], found: _Stored | KafkaError) -> Reference | Unstorable:
@@ -257,6 +262,11 @@ def _record(warehouse_id: UUID, sent: Batch | Request) -> dict[str, Any]:
         ("encoding", str(sent.encoding)),
     ]
     return {"key": str(warehouse_id), "value": sent.content, "headers": headers}
+
+
+def _show(state: KafkaState) -> None:
+    """In `/health`, of all processes."""
+    board.current().note_contents(state, int(time.monotonic() * 1000))
 
 
 @cache

@@ -1,13 +1,14 @@
 """Checks the Kafka in which contents of change data wait, if it is configured: it answers, and its topic keeps them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 
 from lakewarden.config import Config, KafkaLogConfig
-from lakewarden.doctor.findings import Finding, fail, ok, warn
+from lakewarden.doctor.findings import Finding, State, fail, ok, warn
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 
 _NAME: Final = "Kafka of ingest"
 _TIMEOUT_S: Final = 10.0
+_AT_ONCE: Final = 16
+"""Brokers that are asked at the same time."""
 _UNLIMITED: Final = "-1"
 _KEPT: Final = {"cleanup.policy": "delete", "retention.ms": _UNLIMITED, "retention.bytes": _UNLIMITED}
+
+_BRING_BACK: Final = "bring the brokers back; batches are refused meanwhile, or go to the fallback file"
 
 
 def examine(settings: Config) -> Iterator[Finding]:
@@ -50,7 +55,9 @@ def examine(settings: Config) -> Iterator[Finding]:
             "the fallback file",
         )
         return
-    found = [*_leaders(admin, topic, trouble), *_copies(kafka, topic), *_settings(settings, admin, topic, trouble)]
+    found = [*_copies(kafka, topic), *_settings(settings, admin, topic, trouble)]
+    if all(each.state is not State.FAIL for each in found):
+        found += _leaders(admin, topic, trouble)
     yield from found
     if not found:
         yield ok(
@@ -72,13 +79,13 @@ def _leaders(admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterat
                 _NAME,
                 f"the leader of partition {each.number} of the topic {topic.name!r} does not answer: "
                 f"{trouble.reason_of(error, patience_s=_TIMEOUT_S)}",
-                fix="bring the brokers back; batches are refused meanwhile, or go to the fallback file",
+                fix=_BRING_BACK,
             )
             return  # the others would be waited for as long
 
 
 def _copies(kafka: KafkaLogConfig, topic: "Topic") -> Iterator[Finding]:
-    fewest = min(each.copies for each in topic.partitions)
+    fewest = min(len(each.copies) for each in topic.partitions)
     if fewest < kafka.replicas:
         yield warn(
             _NAME,
@@ -90,17 +97,28 @@ def _copies(kafka: KafkaLogConfig, topic: "Topic") -> Iterator[Finding]:
 def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterator[Finding]:
     from confluent_kafka import KafkaException  # noqa: PLC0415
 
+    from lakewarden.kafka import DENIED  # noqa: PLC0415
+
+    kafka = settings.ingest.kafka
+    if kafka is None:
+        return
     try:
         found = _settings_of(admin, topic.name)
     except (KafkaException, TimeoutError) as error:
+        # what the topic takes is not known: what is configured is as good a guess as any
+        judged = list(_judged_in_sync(kafka, topic, kafka.min_in_sync))
+        yield from judged
+        if any(each.state is State.FAIL for each in judged):
+            return
+        is_denied = isinstance(error, KafkaException) and error.args[0].code() in DENIED
         yield warn(
             _NAME,
             f"the settings of the topic {topic.name!r} cannot be read: "
             f"{trouble.reason_of(error, patience_s=_TIMEOUT_S)}",
-            fix="allow the user DESCRIBE_CONFIGS on the topic",
+            fix="allow the user DESCRIBE_CONFIGS on the topic" if is_denied else "look at the brokers and controllers",
         )
         return
-    yield from _judged_copies(settings.ingest.kafka, topic, int(found.get("min.insync.replicas", "1")))
+    yield from _judged_copies(kafka, topic, int(found.get("min.insync.replicas", "1")))
     yield from _judged_keeping(settings, topic.name, found)
     largest = settings.ingest.max_message_bytes
     if int(found.get("max.message.bytes", largest)) < largest:
@@ -121,16 +139,9 @@ def _settings_of(admin: "AdminClient", topic: str) -> dict[str, str]:
     return {name: each.value for name, each in found.items()}
 
 
-def _judged_copies(kafka: KafkaLogConfig | None, topic: "Topic", needed: int) -> Iterator[Finding]:
-    in_sync = min(each.in_sync for each in topic.partitions)
-    if in_sync < needed:
-        yield fail(
-            _NAME,
-            f"a partition of the topic {topic.name!r} has {in_sync} copies in sync, and takes nothing below {needed} "
-            "(min.insync.replicas)",
-            fix="bring the brokers back; batches are refused meanwhile, or go to the fallback file",
-        )
-    if kafka is not None and needed < kafka.min_in_sync:
+def _judged_copies(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterator[Finding]:
+    yield from _judged_in_sync(kafka, topic, needed)
+    if needed < kafka.min_in_sync:
         yield warn(
             _NAME,
             f"the topic {topic.name!r} has min.insync.replicas={needed}: what is acknowledged may be on fewer brokers "
@@ -138,6 +149,64 @@ def _judged_copies(kafka: KafkaLogConfig | None, topic: "Topic", needed: int) ->
             fix=f"set min.insync.replicas={kafka.min_in_sync} on the topic, or set "
             "LAKEWARDEN__INGEST__KAFKA__MIN_IN_SYNC to what is meant",
         )
+
+
+def _judged_in_sync(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterator[Finding]:
+    """Without a quorum of controllers nobody notes which copies are in sync, so each broker is asked itself."""
+    away = _away(kafka, topic)
+    behind = {each for partition in topic.partitions for each in partition.copies - partition.in_sync}
+    missing = sorted(away.keys() | behind)
+    if not missing:
+        return
+    named = ", ".join(_named(topic, each, away.get(each)) for each in missing)
+    fewest = min(len(each.in_sync - away.keys()) for each in topic.partitions)
+    if fewest < needed:
+        yield fail(
+            _NAME,
+            f"a partition of the topic {topic.name!r} has {fewest} copies in sync, and takes nothing below {needed} "
+            f"(min.insync.replicas): {named}",
+            fix=_BRING_BACK,
+        )
+    else:
+        yield warn(
+            _NAME,
+            f"the topic {topic.name!r} has fewer copies in sync than it should: {named}",
+            fix="bring the broker back before another one fails",
+        )
+
+
+def _named(topic: "Topic", number: int, why: str | None) -> str:
+    address = f" ({topic.brokers[number]})" if number in topic.brokers else ""
+    return f"broker {number}{address} {'is behind' if why is None else why}"
+
+
+def _away(kafka: KafkaLogConfig, topic: "Topic") -> dict[int, str]:
+    """Why each broker that should have copies does not answer, by its number."""
+    numbers = sorted({each for partition in topic.partitions for each in partition.copies})
+    with ThreadPoolExecutor(min(len(numbers), _AT_ONCE)) as threads:
+        said = threads.map(lambda number: _silence(kafka, topic.brokers.get(number)), numbers)
+        return {number: why for number, why in zip(numbers, said, strict=True) if why is not None}
+
+
+def _silence(kafka: KafkaLogConfig, address: str | None) -> str | None:
+    """None: it answers."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+    from lakewarden.kafka import SILENT, Trouble  # noqa: PLC0415
+
+    if address is None:
+        return "is away"
+    trouble = Trouble(kafka)
+    options: dict[str, Any] = {**kafka.librdkafka, "bootstrap.servers": address, "error_cb": trouble.note}
+    admin = AdminClient(options, logger=SILENT)
+    try:
+        admin.list_topics(kafka.topic, timeout=_TIMEOUT_S / 2)
+    except KafkaException as error:
+        admin.poll(0)
+        refusal = trouble.refusal
+        return "does not answer" if refusal is None else f"refuses: {trouble.reason_of(error, patience_s=_TIMEOUT_S)}"
+    return None
 
 
 def _judged_keeping(settings: Config, topic: str, found: dict[str, str]) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from lakewarden.errors import MethodNotAllowed
 from lakewarden.hot.routes import Answer
 from lakewarden.http import background_writer
 from lakewarden.http.authorization_look import AUTHORIZATION
+from lakewarden.kafka_states import KafkaState
 from lakewarden.postgres import limits
 from lakewarden.postgres.opening import open_async
 
@@ -25,7 +26,7 @@ PATHS: Final = frozenset({LIVE, b"/health/ready", b"/health"})
 
 _FRESH_S: Final = 1.0
 _PATIENCE_S: Final = 1.0  # after this the database counts as down
-_TOLD_MS: Final = 60_000  # for so long after a write that found no space
+_TOLD_MS: Final = 60_000  # for so long after a write that found no space, or that Kafka did not take
 _OK: Final = 200
 _NOT_READY: Final = 503
 
@@ -93,8 +94,11 @@ async def answer(method: str, path: bytes) -> Answer:
         server = board.current()
         if left_alone := server.left_alone:  # nor does a store of some warehouses; whose they are is not for everybody
             state["storages"] = f"{left_alone} left alone"
-        if server.full_at and time.monotonic() * 1000 - server.full_at < _TOLD_MS:  # nor does a full disk: reads go on
+        now_ms = int(time.monotonic() * 1000)
+        if server.full_at and now_ms - server.full_at < _TOLD_MS:  # nor does a full disk: reads go on
             state["space"] = "none left"
+        if contents := KafkaState(server.contents_since(now_ms - _TOLD_MS)):  # nor does Kafka: only events need it
+            state["contents"] = contents.words
         if server.processes > 1:
             state["processes"] = f"{server.ready} of {server.processes}"  # nor does a process that is being replaced
             if not server.were_all_ready and state["status"] == "up":

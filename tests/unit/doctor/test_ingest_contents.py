@@ -61,6 +61,37 @@ def test_a_partition_whose_leader_does_not_answer_is_named_once(brokers: Brokers
 
 
 @pytest.mark.parametrize(
+    ("away", "state", "words"),
+    [
+        ({2}, "warn", "fewer copies in sync than it should: broker 2 (broker-2:9093) does not answer"),
+        ({1, 3}, "FAIL", "has 1 copies in sync, and takes nothing below 2 (min.insync.replicas): broker 1"),
+    ],
+)
+@pytest.mark.parametrize("are_settings_read", [True, False])
+def test_brokers_that_are_away_are_named_although_the_others_do_not_know(
+    brokers: Brokers, away: set[int], state: str, words: str, *, are_settings_read: bool
+) -> None:
+    """Without a quorum, those that are left say that all copies are in sync."""
+    brokers.away = away
+    if not are_settings_read:
+        brokers.settings = failed(KafkaError._TIMED_OUT)
+    first, *others = found()
+    assert first.state == state
+    assert words in first.sentence
+    told = [] if are_settings_read or state == "FAIL" else ["look at the brokers and controllers"]
+    assert [each.fix for each in others] == told
+
+
+def test_copies_that_are_behind_are_named(brokers: Brokers) -> None:
+    brokers.partitions, brokers.unknown = [(3, 2), (3, 2)], {3}
+    (finding,) = found()
+    assert (finding.state, finding.sentence[-16:]) == ("warn", "broker 3 is away")
+    brokers.unknown = set()
+    (finding,) = found()
+    assert finding.sentence.endswith("broker 3 (broker-3:9093) is behind")
+
+
+@pytest.mark.parametrize(
     ("partitions", "settings", "states", "words"),
     [
         ([(3, 3), (3, 1)], {}, ["FAIL"], "1 copies in sync, and takes nothing below 2"),

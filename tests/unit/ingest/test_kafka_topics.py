@@ -4,6 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from ingest.services.kafka import topics
+from lakewarden import kafka_topics
 from lakewarden.config import KafkaLogConfig
 from lakewarden.kafka import Trouble
 from tests.unit.brokers import Brokers, failed
@@ -56,6 +57,20 @@ def test_what_brokers_refuse_is_raised(brokers: Brokers, topic: int, making: int
     with pytest.raises(KafkaException) as raised:
         find()
     assert raised.value.args[0].code() == code
+
+
+@pytest.mark.parametrize(
+    "code",
+    [KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.FENCED_LEADER_EPOCH, KafkaError.OFFSET_NOT_AVAILABLE],
+)
+def test_a_leader_that_has_just_changed_is_asked_again(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """Brokers hear of a topic at different moments: one says this of what another has told."""
+    monkeypatch.setattr(kafka_topics, "PAUSE_S", 0.0)
+    brokers.settling = [failed(code), failed(KafkaError.NOT_LEADER_FOR_PARTITION)]
+    assert find().ends == {0: 7, 1: 7}
+    assert not brokers.settling
 
 
 def test_silence_is_raised(brokers: Brokers) -> None:
