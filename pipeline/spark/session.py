@@ -24,6 +24,12 @@ from pipeline.spark.jvm import JvmOptions
 from pipeline.spark.trust import trust_options
 
 
+SECRETS = "(?i)secret|password|token|credential|access[.]?key"
+"""Names of settings that Spark shows neither on its pages nor in event logs. Its own default lacks `credential`, in which
+a catalog has its client's secret.
+"""
+
+
 def silent(_line: str) -> None:
     """A progress callback that does nothing."""
 
@@ -67,6 +73,7 @@ def session(
     chosen = replace(chosen, extra=(*trust_options(java, cache=cache_folder()), *chosen.extra))
     local = master.startswith("local")
     every = {"spark.master": master, "spark.app.name": app_name, "spark.sql.session.timeZone": "UTC"}
+    every["spark.redaction.regex"] = SECRETS
     every |= local_settings() if local else executors_jars(master, jars)
     every |= spark_settings(catalogs) | dict(settings or {})
     with gateway(java, jars=jars, options=chosen, local=local, log=log) as connection:

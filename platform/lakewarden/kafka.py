@@ -31,7 +31,7 @@ OF_THE_MESSAGE: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, 
 _UNKNOWN: Final = re.compile(r'No such configuration property: "(.*)"', re.DOTALL)
 _OF_SECURITY: Final = re.compile(r"(?:sasl|ssl|security)\.[a-z.]+")
 _QUOTED: Final = re.compile(r'Invalid value ".*" for', re.DOTALL)
-_LATE: Final = {
+LATE: Final = {
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._TIMED_OUT,  # noqa: SLF001
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
@@ -89,7 +89,7 @@ class Trouble:
                 f"Kafka did not {wanted} within {patience_s:g} s, although it was reached: see the log of the "
                 "brokers (disks, quotas, replicas in sync)"
             )
-        shown = self.error if error.code() in _LATE and self.error is not None else error
+        shown = self.error if error.code() in LATE and self.error is not None else error
         self.state = _STATES.get(shown.code(), KafkaState.SILENT)
         if shown.code() == KafkaError._SSL and self._certificate:  # noqa: SLF001
             return f"{REFUSALS[shown.code()]}: {self._certificate}"

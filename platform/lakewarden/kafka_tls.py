@@ -10,8 +10,8 @@ from typing import Final
 _BROKER: Final = re.compile(r"ssl://(?P<host>[^/]+):(?P<port>\d+)/")
 _OF_A_CERTIFICATE: Final = "certificate verify failed"
 _PATIENCE_S: Final = 2.0
-_NO_AUTHORITY: Final = {2, 18, 19, 20, 21}
-"""OpenSSL's codes of issuers that are missing or not trusted."""
+_NO_AUTHORITY: Final = {2, 7, 18, 19, 20, 21}
+"""OpenSSL's codes of issuers that are missing, not trusted, or others of the same name."""
 
 
 def refused_certificate(said: str, options: Mapping[str, str]) -> str | None:

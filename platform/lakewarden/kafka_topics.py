@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -38,25 +39,41 @@ class Partition(NamedTuple):
 class Topic(NamedTuple):
     """One that was made anew under the same name has another `id`, which is written as in Kafka's own tools.
 
-    `brokers`: `host:port` by number; one that is known to be away has none.
+    `brokers`, for who has only looked: `host:port` by number; one that is known to be away has none.
     """
 
     name: str
     id: str
     partitions: tuple[Partition, ...]
-    brokers: Mapping[int, str]
+    brokers: Mapping[int, str] = MappingProxyType({})
 
 
 def describe(admin: AdminClient, name: str, *, timeout_s: float) -> Topic:
     """Raises KafkaException, also for one that is missing, and TimeoutError."""
     asked = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)
     found = asked[name].result(timeout_s + 1)
-    brokers = {node.id: f"{node.host}:{node.port}" for each in found.partitions for node in each.replicas if node.host}
     partitions = [
         Partition(each.id, frozenset(node.id for node in each.replicas), frozenset(node.id for node in each.isr))
         for each in sorted(found.partitions, key=lambda partition: partition.id)
     ]
-    return Topic(name, str(found.topic_id).translate(_URL_SAFE), tuple(partitions), brokers)
+    return Topic(name, str(found.topic_id).translate(_URL_SAFE), tuple(partitions))
+
+
+def look(admin: AdminClient, name: str, *, timeout_s: float) -> Topic:
+    """As any broker that answers knows it, without its id: `describe` may ask one that is away, while nobody knows so.
+
+    Makes no topic if the client may not (`allow.auto.create.topics`). Raises KafkaException.
+    """
+    known = admin.list_topics(name, timeout=timeout_s)
+    found = known.topics[name]
+    if found.error is not None:
+        raise KafkaException(found.error)
+    partitions = [
+        Partition(number, frozenset(each.replicas), frozenset(each.isrs))
+        for number, each in sorted(found.partitions.items())
+    ]
+    brokers = {number: f"{each.host}:{each.port}" for number, each in known.brokers.items()}
+    return Topic(name, "", tuple(partitions), brokers)
 
 
 def offsets(admin: AdminClient, topic: Topic, spec: OffsetSpec, *, timeout_s: float) -> dict[int, int]:

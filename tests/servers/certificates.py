@@ -51,7 +51,7 @@ class Authority:
         folder.mkdir(parents=True)
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tests Authority")])
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Authority {folder.name}")])
         signed = (
             _dated(self._name, self._key.public_key(), issuer=self._name, ends=timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)

@@ -14,6 +14,7 @@ from typing import Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from lakewarden.kafka import SILENT
 from pipeline.spark.java import find_java
 from standalone.ports import HOST, free_ports
 from standalone.process import ManagedProcess
@@ -70,7 +71,7 @@ class KafkaCluster:
         self.await_whole()
 
     def await_whole(self) -> None:
-        admin, deadline = AdminClient({"bootstrap.servers": self.plain}), time.monotonic() + _START_S
+        admin, deadline = AdminClient({"bootstrap.servers": self.plain}, logger=SILENT), time.monotonic() + _START_S
         while not self._is_whole(admin):
             for number, process in self.processes.items():
                 if process.exited:

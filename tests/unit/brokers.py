@@ -63,6 +63,19 @@ class Brokers:
         topic = SimpleNamespace(topic_id="a+/b", partitions=partitions)
         return {"lakewarden-ingest": ended(self.topic or topic)}
 
+    def list_topics(self, name: str, **_: object) -> SimpleNamespace:
+        error = self.topic.args[0] if isinstance(self.topic, KafkaException) else None
+        if error is None and self.topic is not None:
+            raise self.topic
+        partitions = {
+            number: SimpleNamespace(replicas=range(1, copies + 1), isrs=range(1, in_sync + 1))
+            for number, (copies, in_sync) in enumerate(self.partitions)
+        }
+        brokers = {each.id: each for each in self._nodes(3) if each.host}
+        return SimpleNamespace(
+            brokers=brokers, topics={name: SimpleNamespace(error=error, partitions={} if error else partitions)}
+        )
+
     def _nodes(self, count: int) -> list[SimpleNamespace]:
         return [
             SimpleNamespace(id=number, host="" if number in self.unknown else f"broker-{number}", port=9093)

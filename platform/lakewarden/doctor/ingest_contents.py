@@ -1,6 +1,6 @@
 """Checks the Kafka in which contents of change data wait, if it is configured: it answers, and its topic keeps them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = "Kafka of ingest"
 _TIMEOUT_S: Final = 10.0
+_NOT_TO_BE_MADE: Final[dict[str, Any]] = {"allow.auto.create.topics": False}
 _AT_ONCE: Final = 16
 """Brokers that are asked at the same time."""
 _UNLIMITED: Final = "-1"
@@ -34,14 +35,13 @@ def examine(settings: Config) -> Iterator[Finding]:
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
     from lakewarden.kafka import SILENT, Trouble  # noqa: PLC0415
-    from lakewarden.kafka_topics import describe  # noqa: PLC0415
 
     trouble = Trouble(kafka)
-    options: dict[str, Any] = {**kafka.librdkafka, "error_cb": trouble.note}
+    options = {**kafka.librdkafka, **_NOT_TO_BE_MADE, "error_cb": trouble.note}
     admin: AdminClient | None = None
     try:
         admin = AdminClient(options, logger=SILENT)
-        topic = describe(admin, kafka.topic, timeout_s=_TIMEOUT_S)
+        admin, topic = _found(admin, options, kafka)
     except (KafkaException, TimeoutError) as error:
         if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             yield ok(_NAME, f"is reachable; the topic {kafka.topic!r} is made with the first batch")
@@ -63,6 +63,32 @@ def examine(settings: Config) -> Iterator[Finding]:
         yield ok(
             _NAME, f"each partition of the topic {kafka.topic!r} answers, and keeps contents until they are in tables"
         )
+
+
+def _found(admin: "AdminClient", options: Mapping[str, Any], kafka: KafkaLogConfig) -> "tuple[AdminClient, Topic]":
+    """The topic, and the client that has found it. The library may try those that are away, and not come to the one that
+    is left: so each is asked alone, too. Raises KafkaException.
+    """
+    from confluent_kafka import KafkaException  # noqa: PLC0415
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+    from lakewarden.kafka import LATE, SILENT  # noqa: PLC0415
+    from lakewarden.kafka_topics import look  # noqa: PLC0415
+
+    def ask(client: AdminClient) -> "tuple[AdminClient, Topic] | KafkaException":
+        try:
+            return client, look(client, kafka.topic, timeout_s=_TIMEOUT_S / 2)
+        except KafkaException as error:
+            return error
+
+    first = ask(admin)
+    if isinstance(first, KafkaException) and first.args[0].code() in LATE and len(kafka.bootstrap_servers) > 1:
+        alone = [AdminClient({**options, "bootstrap.servers": each}, logger=SILENT) for each in kafka.bootstrap_servers]
+        with ThreadPoolExecutor(min(len(alone), _AT_ONCE)) as threads:
+            first = next((each for each in threads.map(ask, alone) if isinstance(each, tuple)), first)
+    if isinstance(first, KafkaException):
+        raise first
+    return first
 
 
 def _leaders(admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterator[Finding]:
@@ -102,11 +128,12 @@ def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "
     kafka = settings.ingest.kafka
     if kafka is None:
         return
+    away = _away(kafka, topic)
     try:
-        found = _settings_of(admin, topic.name)
+        found = _settings_of(admin, topic.name, asked=min(topic.brokers.keys() - away.keys(), default=None))
     except (KafkaException, TimeoutError) as error:
         # what the topic takes is not known: what is configured is as good a guess as any
-        judged = list(_judged_in_sync(kafka, topic, kafka.min_in_sync))
+        judged = list(_judged_in_sync(topic, away, kafka.min_in_sync))
         yield from judged
         if any(each.state is State.FAIL for each in judged):
             return
@@ -118,7 +145,9 @@ def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "
             fix="allow the user DESCRIBE_CONFIGS on the topic" if is_denied else "look at the brokers and controllers",
         )
         return
-    yield from _judged_copies(kafka, topic, int(found.get("min.insync.replicas", "1")))
+    needed = int(found.get("min.insync.replicas", "1"))
+    yield from _judged_in_sync(topic, away, needed)
+    yield from _judged_least(kafka, topic, needed)
     yield from _judged_keeping(settings, topic.name, found)
     largest = settings.ingest.max_message_bytes
     if int(found.get("max.message.bytes", largest)) < largest:
@@ -130,17 +159,17 @@ def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "
         )
 
 
-def _settings_of(admin: "AdminClient", topic: str) -> dict[str, str]:
-    """Raises KafkaException, TimeoutError."""
+def _settings_of(admin: "AdminClient", topic: str, *, asked: int | None) -> dict[str, str]:
+    """Of the broker `asked`: any could be one that is away. Raises KafkaException, TimeoutError."""
     from confluent_kafka.admin._config import ConfigResource  # noqa: PLC0415
 
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-    found = admin.describe_configs([resource], request_timeout=_TIMEOUT_S)[resource].result(_TIMEOUT_S + 1)
+    whom = {} if asked is None else {"broker": asked}
+    found = admin.describe_configs([resource], request_timeout=_TIMEOUT_S, **whom)[resource].result(_TIMEOUT_S + 1)
     return {name: each.value for name, each in found.items()}
 
 
-def _judged_copies(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterator[Finding]:
-    yield from _judged_in_sync(kafka, topic, needed)
+def _judged_least(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterator[Finding]:
     if needed < kafka.min_in_sync:
         yield warn(
             _NAME,
@@ -151,9 +180,8 @@ def _judged_copies(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterat
         )
 
 
-def _judged_in_sync(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterator[Finding]:
-    """Without a quorum of controllers nobody notes which copies are in sync, so each broker is asked itself."""
-    away = _away(kafka, topic)
+def _judged_in_sync(topic: "Topic", away: Mapping[int, str], needed: int) -> Iterator[Finding]:
+    """Without a quorum of controllers nobody notes which copies are in sync, so each broker was asked itself."""
     behind = {each for partition in topic.partitions for each in partition.copies - partition.in_sync}
     missing = sorted(away.keys() | behind)
     if not missing:
@@ -198,7 +226,7 @@ def _silence(kafka: KafkaLogConfig, address: str | None) -> str | None:
     if address is None:
         return "is away"
     trouble = Trouble(kafka)
-    options: dict[str, Any] = {**kafka.librdkafka, "bootstrap.servers": address, "error_cb": trouble.note}
+    options = {**kafka.librdkafka, **_NOT_TO_BE_MADE, "bootstrap.servers": address, "error_cb": trouble.note}
     admin = AdminClient(options, logger=SILENT)
     try:
         admin.list_topics(kafka.topic, timeout=_TIMEOUT_S / 2)

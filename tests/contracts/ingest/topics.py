@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from confluent_kafka import Consumer, TopicPartition
@@ -13,10 +13,15 @@ from django.db import connection
 from ingest.references import IN_KAFKA, Reference, unpack
 from lakewarden.config import KafkaLogConfig
 from lakewarden.kafka_topics import END, describe, offsets
-from tests.servers.kafka import KafkaServer
 
 
-def settings_of(broker: KafkaServer, **changed: Any) -> KafkaLogConfig:
+class Brokers(Protocol):
+    """`plain` takes everybody: `host:port`, separated by commas."""
+
+    plain: str
+
+
+def settings_of(broker: Brokers, **changed: Any) -> KafkaLogConfig:
     chosen = {"topic": f"ingest-{uuid4()}", "partitions": 3, "replicas": 1, "min_in_sync": 1, "timeout_s": 5}
     return KafkaLogConfig.model_validate({"bootstrap_servers": broker.plain, **chosen, **changed})
 
@@ -33,7 +38,7 @@ def references(warehouse_id: UUID) -> list[tuple[int, Reference]]:
     return [(number, unpack(bytes(content))) for number, _, content in rows]
 
 
-def records_of(settings: KafkaLogConfig, broker: KafkaServer) -> dict[tuple[int, int], bytes]:
+def records_of(settings: KafkaLogConfig, broker: Brokers) -> dict[tuple[int, int], bytes]:
     """All records of the topic by partition and offset."""
     found: dict[tuple[int, int], bytes] = {}
     consumer = Consumer({"bootstrap.servers": broker.plain, "group.id": str(uuid4()), "enable.auto.commit": False})
@@ -55,14 +60,14 @@ def records_of(settings: KafkaLogConfig, broker: KafkaServer) -> dict[tuple[int,
 
 
 def logged_contents(
-    warehouse_id: UUID, settings: KafkaLogConfig, broker: KafkaServer, *, after: int = 0
+    warehouse_id: UUID, settings: KafkaLogConfig, broker: Brokers, *, after: int = 0
 ) -> list[tuple[int, bytes]]:
     """Number and content of all batches of the log with a higher number than `after`."""
     kept = records_of(settings, broker)
     return [(number, kept[each.partition, each.offset]) for number, each in references(warehouse_id) if number > after]
 
 
-def make_topic(settings: KafkaLogConfig, broker: KafkaServer, config: Mapping[str, str]) -> None:
+def make_topic(settings: KafkaLogConfig, broker: Brokers, config: Mapping[str, str]) -> None:
     admin = AdminClient({"bootstrap.servers": broker.plain})
     topic = NewTopic(settings.topic, settings.partitions, 1, config=dict(config))
     admin.create_topics([topic])[settings.topic].result(60)
@@ -78,25 +83,25 @@ def await_known(admin: AdminClient, topic: str, *, is_there: bool) -> None:
         time.sleep(0.05)
 
 
-def topic_id(settings: KafkaLogConfig, broker: KafkaServer) -> str:
+def topic_id(settings: KafkaLogConfig, broker: Brokers) -> str:
     return describe(AdminClient({"bootstrap.servers": broker.plain}), settings.topic, timeout_s=60).id
 
 
-def delete_topic(settings: KafkaLogConfig, broker: KafkaServer) -> None:
+def delete_topic(settings: KafkaLogConfig, broker: Brokers) -> None:
     """It is gone for this broker when this returns."""
     admin = AdminClient({"bootstrap.servers": broker.plain})
     admin.delete_topics([settings.topic])[settings.topic].result(60)
     await_known(admin, settings.topic, is_there=False)
 
 
-def make_anew(settings: KafkaLogConfig, broker: KafkaServer) -> None:
+def make_anew(settings: KafkaLogConfig, broker: Brokers) -> None:
     first = topic_id(settings, broker)
     delete_topic(settings, broker)
     make_topic(settings, broker, {})
     assert topic_id(settings, broker) != first
 
 
-def delete_upto(settings: KafkaLogConfig, broker: KafkaServer, reference: Reference) -> None:
+def delete_upto(settings: KafkaLogConfig, broker: Brokers, reference: Reference) -> None:
     """The record, and all before it."""
     place = TopicPartition(settings.topic, reference.partition, reference.offset + 1)
     admin = AdminClient({"bootstrap.servers": broker.plain})
