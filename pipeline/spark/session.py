@@ -23,9 +23,8 @@ from pipeline.spark.java import Java, find_java
 from pipeline.spark.jvm import JvmOptions
 from pipeline.spark.trust import trust_options
 
-
 SECRETS = "(?i)secret|password|token|credential|access[.]?key"
-"""Names of settings that Spark shows neither on its pages nor in event logs. Its own default lacks `credential`, in which
+"""Names of settings that Spark shows neither on its pages nor in event logs. Its own default lacks `credential`, where
 a catalog has its client's secret.
 """
 

@@ -63,7 +63,7 @@ class Brokers:
         topic = SimpleNamespace(topic_id="a+/b", partitions=partitions)
         return {"lakewarden-ingest": ended(self.topic or topic)}
 
-    def list_topics(self, name: str, **_: object) -> SimpleNamespace:
+    def list_topics(self, name: str = "", **_: object) -> SimpleNamespace:
         error = self.topic.args[0] if isinstance(self.topic, KafkaException) else None
         if error is None and self.topic is not None:
             raise self.topic

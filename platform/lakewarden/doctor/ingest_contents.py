@@ -1,14 +1,14 @@
 """Checks the Kafka in which contents of change data wait, if it is configured: it answers, and its topic keeps them."""
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import psycopg
 
 from lakewarden.config import Config, KafkaLogConfig
 from lakewarden.doctor.findings import Finding, State, fail, ok, warn
+from lakewarden.doctor.kafka_brokers import BRING_BACK, NAME, NOT_TO_BE_MADE, away_from, find, judged_in_sync, unmade
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -16,15 +16,9 @@ if TYPE_CHECKING:
     from lakewarden.kafka import Trouble
     from lakewarden.kafka_topics import Topic
 
-_NAME: Final = "Kafka of ingest"
 _TIMEOUT_S: Final = 10.0
-_NOT_TO_BE_MADE: Final[dict[str, Any]] = {"allow.auto.create.topics": False}
-_AT_ONCE: Final = 16
-"""Brokers that are asked at the same time."""
 _UNLIMITED: Final = "-1"
 _KEPT: Final = {"cleanup.policy": "delete", "retention.ms": _UNLIMITED, "retention.bytes": _UNLIMITED}
-
-_BRING_BACK: Final = "bring the brokers back; batches are refused meanwhile, or go to the fallback file"
 
 
 def examine(settings: Config) -> Iterator[Finding]:
@@ -37,19 +31,19 @@ def examine(settings: Config) -> Iterator[Finding]:
     from lakewarden.kafka import SILENT, Trouble  # noqa: PLC0415
 
     trouble = Trouble(kafka)
-    options = {**kafka.librdkafka, **_NOT_TO_BE_MADE, "error_cb": trouble.note}
+    options = {**kafka.librdkafka, **NOT_TO_BE_MADE, "error_cb": trouble.note}
     admin: AdminClient | None = None
     try:
         admin = AdminClient(options, logger=SILENT)
-        admin, topic = _found(admin, options, kafka)
+        admin, topic = find(admin, options, kafka, timeout_s=_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
         if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            yield ok(_NAME, f"is reachable; the topic {kafka.topic!r} is made with the first batch")
+            yield unmade(kafka, timeout_s=_TIMEOUT_S)
             return
         if admin is not None:
             admin.poll(0)  # what was wrong with the connection
         yield fail(
-            _NAME,
+            NAME,
             trouble.reason_of(error, patience_s=_TIMEOUT_S),
             fix="correct LAKEWARDEN__INGEST__KAFKA__…, or what is wrong there; batches are refused meanwhile, or go to "
             "the fallback file",
@@ -61,34 +55,8 @@ def examine(settings: Config) -> Iterator[Finding]:
     yield from found
     if not found:
         yield ok(
-            _NAME, f"each partition of the topic {kafka.topic!r} answers, and keeps contents until they are in tables"
+            NAME, f"each partition of the topic {kafka.topic!r} answers, and keeps contents until they are in tables"
         )
-
-
-def _found(admin: "AdminClient", options: Mapping[str, Any], kafka: KafkaLogConfig) -> "tuple[AdminClient, Topic]":
-    """The topic, and the client that has found it. The library may try those that are away, and not come to the one that
-    is left: so each is asked alone, too. Raises KafkaException.
-    """
-    from confluent_kafka import KafkaException  # noqa: PLC0415
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
-
-    from lakewarden.kafka import LATE, SILENT  # noqa: PLC0415
-    from lakewarden.kafka_topics import look  # noqa: PLC0415
-
-    def ask(client: AdminClient) -> "tuple[AdminClient, Topic] | KafkaException":
-        try:
-            return client, look(client, kafka.topic, timeout_s=_TIMEOUT_S / 2)
-        except KafkaException as error:
-            return error
-
-    first = ask(admin)
-    if isinstance(first, KafkaException) and first.args[0].code() in LATE and len(kafka.bootstrap_servers) > 1:
-        alone = [AdminClient({**options, "bootstrap.servers": each}, logger=SILENT) for each in kafka.bootstrap_servers]
-        with ThreadPoolExecutor(min(len(alone), _AT_ONCE)) as threads:
-            first = next((each for each in threads.map(ask, alone) if isinstance(each, tuple)), first)
-    if isinstance(first, KafkaException):
-        raise first
-    return first
 
 
 def _leaders(admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterator[Finding]:
@@ -102,10 +70,10 @@ def _leaders(admin: "AdminClient", topic: "Topic", trouble: "Trouble") -> Iterat
             offsets(admin, topic._replace(partitions=(each,)), END, timeout_s=_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
             yield fail(
-                _NAME,
+                NAME,
                 f"the leader of partition {each.number} of the topic {topic.name!r} does not answer: "
                 f"{trouble.reason_of(error, patience_s=_TIMEOUT_S)}",
-                fix=_BRING_BACK,
+                fix=BRING_BACK,
             )
             return  # the others would be waited for as long
 
@@ -114,7 +82,7 @@ def _copies(kafka: KafkaLogConfig, topic: "Topic") -> Iterator[Finding]:
     fewest = min(len(each.copies) for each in topic.partitions)
     if fewest < kafka.replicas:
         yield warn(
-            _NAME,
+            NAME,
             f"the topic {topic.name!r} has {fewest} of {kafka.replicas} copies of each record",
             fix="reassign its partitions to more brokers, or set LAKEWARDEN__INGEST__KAFKA__REPLICAS to what is meant",
         )
@@ -128,31 +96,31 @@ def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "
     kafka = settings.ingest.kafka
     if kafka is None:
         return
-    away = _away(kafka, topic)
+    away = away_from(kafka, topic, timeout_s=_TIMEOUT_S)
     try:
         found = _settings_of(admin, topic.name, asked=min(topic.brokers.keys() - away.keys(), default=None))
     except (KafkaException, TimeoutError) as error:
         # what the topic takes is not known: what is configured is as good a guess as any
-        judged = list(_judged_in_sync(topic, away, kafka.min_in_sync))
+        judged = list(judged_in_sync(topic, away, kafka.min_in_sync))
         yield from judged
         if any(each.state is State.FAIL for each in judged):
             return
         is_denied = isinstance(error, KafkaException) and error.args[0].code() in DENIED
         yield warn(
-            _NAME,
+            NAME,
             f"the settings of the topic {topic.name!r} cannot be read: "
             f"{trouble.reason_of(error, patience_s=_TIMEOUT_S)}",
             fix="allow the user DESCRIBE_CONFIGS on the topic" if is_denied else "look at the brokers and controllers",
         )
         return
     needed = int(found.get("min.insync.replicas", "1"))
-    yield from _judged_in_sync(topic, away, needed)
+    yield from judged_in_sync(topic, away, needed)
     yield from _judged_least(kafka, topic, needed)
     yield from _judged_keeping(settings, topic.name, found)
     largest = settings.ingest.max_message_bytes
     if int(found.get("max.message.bytes", largest)) < largest:
         yield warn(
-            _NAME,
+            NAME,
             f"the topic {topic.name!r} takes {found['max.message.bytes']} bytes, messages may have {largest}: some "
             "batches are refused",
             fix="raise the topic's max.message.bytes, or lower LAKEWARDEN__INGEST__MAX_MESSAGE_BYTES",
@@ -172,69 +140,12 @@ def _settings_of(admin: "AdminClient", topic: str, *, asked: int | None) -> dict
 def _judged_least(kafka: KafkaLogConfig, topic: "Topic", needed: int) -> Iterator[Finding]:
     if needed < kafka.min_in_sync:
         yield warn(
-            _NAME,
+            NAME,
             f"the topic {topic.name!r} has min.insync.replicas={needed}: what is acknowledged may be on fewer brokers "
             f"than {kafka.min_in_sync}",
             fix=f"set min.insync.replicas={kafka.min_in_sync} on the topic, or set "
             "LAKEWARDEN__INGEST__KAFKA__MIN_IN_SYNC to what is meant",
         )
-
-
-def _judged_in_sync(topic: "Topic", away: Mapping[int, str], needed: int) -> Iterator[Finding]:
-    """Without a quorum of controllers nobody notes which copies are in sync, so each broker was asked itself."""
-    behind = {each for partition in topic.partitions for each in partition.copies - partition.in_sync}
-    missing = sorted(away.keys() | behind)
-    if not missing:
-        return
-    named = ", ".join(_named(topic, each, away.get(each)) for each in missing)
-    fewest = min(len(each.in_sync - away.keys()) for each in topic.partitions)
-    if fewest < needed:
-        yield fail(
-            _NAME,
-            f"a partition of the topic {topic.name!r} has {fewest} copies in sync, and takes nothing below {needed} "
-            f"(min.insync.replicas): {named}",
-            fix=_BRING_BACK,
-        )
-    else:
-        yield warn(
-            _NAME,
-            f"the topic {topic.name!r} has fewer copies in sync than it should: {named}",
-            fix="bring the broker back before another one fails",
-        )
-
-
-def _named(topic: "Topic", number: int, why: str | None) -> str:
-    address = f" ({topic.brokers[number]})" if number in topic.brokers else ""
-    return f"broker {number}{address} {'is behind' if why is None else why}"
-
-
-def _away(kafka: KafkaLogConfig, topic: "Topic") -> dict[int, str]:
-    """Why each broker that should have copies does not answer, by its number."""
-    numbers = sorted({each for partition in topic.partitions for each in partition.copies})
-    with ThreadPoolExecutor(min(len(numbers), _AT_ONCE)) as threads:
-        said = threads.map(lambda number: _silence(kafka, topic.brokers.get(number)), numbers)
-        return {number: why for number, why in zip(numbers, said, strict=True) if why is not None}
-
-
-def _silence(kafka: KafkaLogConfig, address: str | None) -> str | None:
-    """None: it answers."""
-    from confluent_kafka import KafkaException  # noqa: PLC0415
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
-
-    from lakewarden.kafka import SILENT, Trouble  # noqa: PLC0415
-
-    if address is None:
-        return "is away"
-    trouble = Trouble(kafka)
-    options = {**kafka.librdkafka, **_NOT_TO_BE_MADE, "bootstrap.servers": address, "error_cb": trouble.note}
-    admin = AdminClient(options, logger=SILENT)
-    try:
-        admin.list_topics(kafka.topic, timeout=_TIMEOUT_S / 2)
-    except KafkaException as error:
-        admin.poll(0)
-        refusal = trouble.refusal
-        return "does not answer" if refusal is None else f"refuses: {trouble.reason_of(error, patience_s=_TIMEOUT_S)}"
-    return None
 
 
 def _judged_keeping(settings: Config, topic: str, found: dict[str, str]) -> Iterator[Finding]:
@@ -248,13 +159,13 @@ def _judged_keeping(settings: Config, topic: str, found: dict[str, str]) -> Iter
         )
         if oldest is not None and 0 <= retention_ms <= oldest / timedelta(milliseconds=1):
             said = f"the topic {topic!r} has {', '.join(wrong)}, and a batch waits for {oldest.total_seconds():.0f} s"
-            yield fail(_NAME, f"{said}: its content may be gone", fix=fix)
+            yield fail(NAME, f"{said}: its content may be gone", fix=fix)
         else:
             said = f"the topic {topic!r} has {', '.join(wrong)}"
-            yield warn(_NAME, f"{said}: Kafka may delete contents that are in no table yet", fix=fix)
+            yield warn(NAME, f"{said}: Kafka may delete contents that are in no table yet", fix=fix)
     if found.get("message.timestamp.type", "LogAppendTime") != "LogAppendTime":
         yield warn(
-            _NAME,
+            NAME,
             f"the topic {topic!r} has message.timestamp.type={found['message.timestamp.type']}: how long contents stay "
             "depends on the clocks of servers",
             fix="set message.timestamp.type=LogAppendTime on the topic",

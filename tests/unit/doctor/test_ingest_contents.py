@@ -37,6 +37,9 @@ def test_one_that_is_not_there_yet_is_well(brokers: Brokers) -> None:
     brokers.topic = failed(KafkaError.UNKNOWN_TOPIC_OR_PART)
     (finding,) = found()
     assert (finding.state, finding.sentence[-25:]) == ("ok", "made with the first batch")
+    brokers.away = {2, 3}
+    (finding,) = found()
+    assert (finding.state, finding.sentence[-36:]) == ("FAIL", "made with 3 copies: 1 brokers answer")
 
 
 @pytest.mark.parametrize(
