@@ -4,8 +4,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from lakewarden import kafka
 from lakewarden.config import KafkaConfig
 from lakewarden.kafka import Trouble
+from lakewarden.kafka_states import KafkaState
+from lakewarden.kafka_tls import refused_certificate
 
 SECRET = "s3cret-of-the-lake"
 SASL = "security.protocol=SASL_SSL;sasl.mechanism=SCRAM-SHA-512;sasl.username=lake"
@@ -43,3 +46,56 @@ def test_secrets_that_a_broker_or_the_library_repeats_are_left_out(name: str) ->
     late = KafkaError(KafkaError._TIMED_OUT)
     reason = trouble.reason(late, patience_s=1)
     assert reason == "the broker refused the user name or password: gateway: … was not accepted"
+
+
+def test_a_broker_is_asked_once_what_is_wrong_with_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answer(said: str, _options: object) -> str:
+        asked.append(said)
+        return "the certificate of kafka:9093 is refused: certificate has expired"
+
+    monkeypatch.setattr(kafka, "refused_certificate", answer)
+    trouble = Trouble(settings("security.protocol=SSL"))
+    late = KafkaError(KafkaError._TIMED_OUT)
+    for _ in range(3):
+        trouble.note(KafkaError(KafkaError._SSL, "ssl://kafka:9093/1: certificate verify failed: verify that ..."))
+    expected = "the TLS connection failed: the certificate of kafka:9093 is refused: certificate has expired"
+    assert trouble.reason(late, patience_s=1) == expected
+    assert (len(asked), trouble.state) == (1, KafkaState.TLS)
+    trouble.forget()
+    assert "although it was reached" in trouble.reason(late, patience_s=1)
+    assert trouble.state is KafkaState.SILENT
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ssl://127.0.0.1:9/bootstrap: Disconnected while requesting ApiVersion",
+        "certificate verify failed",
+        "ssl://127.0.0.1:9/bootstrap: certificate verify failed",
+    ],
+)
+def test_what_cannot_be_found_out_of_a_certificate_is_left_to_the_library(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    assert refused_certificate(said, {}) is None
+    assert refused_certificate(said, {"ssl.ca.location": "/missing.pem"}) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [
+        (KafkaError._AUTHENTICATION, KafkaState.PASSWORD),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaState.RIGHTS),
+        (KafkaError._TRANSPORT, KafkaState.SILENT),
+    ],
+)
+def test_each_reason_has_a_state(code: int, state: KafkaState) -> None:
+    trouble = Trouble(settings(""))
+    trouble.reason(KafkaError(code), patience_s=1)
+    assert trouble.state is state

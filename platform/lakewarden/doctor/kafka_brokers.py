@@ -1,4 +1,4 @@
-"""Asks each broker of the Kafka of contents by itself: without a quorum, one that is left tells what it knew before."""
+"""Asks each broker of the Kafka of contents by itself: without a quorum, the rest repeat what they knew before."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
