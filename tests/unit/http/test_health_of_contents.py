@@ -9,6 +9,7 @@ import pytest
 from lakewarden import board
 from lakewarden.board import Board
 from lakewarden.http import health
+from lakewarden.http.authorization_look import AUTHORIZATION
 from lakewarden.kafka_states import KafkaState
 
 
@@ -22,7 +23,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Board:
     made = Board.alone()
     monkeypatch.setattr(board, "current", lambda: made)
     monkeypatch.setattr(health.DATABASE, "is_up", is_up)
-    monkeypatch.setattr(health.AUTHORIZATION, "is_lost", lambda: False)
+    monkeypatch.setattr(AUTHORIZATION, "is_lost", lambda: False)
     return made
 
 
