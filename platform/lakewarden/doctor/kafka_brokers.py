@@ -106,13 +106,17 @@ def _silence(kafka: KafkaLogConfig, address: str | None, timeout_s: float) -> st
 
 def unmade(kafka: KafkaLogConfig, *, timeout_s: float) -> Finding:
     """Of a topic that is not there yet: there must be as many brokers as it will have copies."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
     from lakewarden.kafka import SILENT  # noqa: PLC0415
 
     options = {**kafka.librdkafka, **NOT_TO_BE_MADE}
-    known = AdminClient(options, logger=SILENT).list_topics(timeout=timeout_s).brokers
-    addresses = [f"{each.host}:{each.port}" for each in known.values()]
+    try:
+        known = AdminClient(options, logger=SILENT).list_topics(timeout=timeout_s).brokers
+        addresses = [f"{each.host}:{each.port}" for each in known.values()]
+    except KafkaException:  # so many are away that it did not come to one that is left
+        addresses = list(kafka.bootstrap_servers)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         said = list(threads.map(lambda address: _silence(kafka, address, timeout_s), addresses))
     answering = sum(each is None for each in said)
