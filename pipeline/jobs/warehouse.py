@@ -27,6 +27,7 @@ from pipeline.sources.ledger import IngestWarehouse, Ledger
 from pipeline.sources.postgres_log import DSN_OPTION, FORMAT, KAFKA_OPTION, kafka_option
 from pipeline.spark.errors import GatewayFailed
 from pipeline.spark.failures import explained
+from pipeline.spark.session import add_catalog
 
 log = logging.getLogger("lakewarden.pipeline")
 TICK_S = 0.25
@@ -117,8 +118,7 @@ class WarehouseStream:
         if self._writer is not None:
             self._writer.forget()
         upto = self._ledger.head(self.warehouse.id).last_position
-        for key, value in self._options.catalog(self.catalog, warehouse=self.warehouse.name).spark_settings().items():
-            self._spark.conf.set(key, value)
+        add_catalog(self._spark, self._options.catalog(self.catalog, warehouse=self.warehouse.name))
         with tempfile.TemporaryDirectory(prefix="lakewarden-checkpoint-") as temporary:
             folder = self._options.config.checkpoint
             query = self._start(f"{folder}/{self.warehouse.log_id}" if folder else Path(temporary).as_uri())

@@ -1,6 +1,7 @@
 """A Spark session on REST catalogs from nothing but a Python environment; for the demo and the pipeline."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -77,6 +78,18 @@ def session(
     every |= spark_settings(catalogs) | dict(settings or {})
     with gateway(java, jars=jars, options=chosen, local=local, log=log) as connection:
         yield from _running(connection, every)
+
+
+def add_catalog(spark: SparkSession, catalog: RestCatalog) -> None:
+    """To a running session, which may have it already.
+
+    In the events of jobs, Spark hides only what has a name that is in the configuration it was started with.
+    """
+    started_with = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001  no public way
+    for key, value in catalog.spark_settings().items():
+        if re.search(SECRETS, key):
+            started_with.set(key, "")
+        spark.conf.set(key, value)
 
 
 def executors_jars(master: str, jars: Sequence[Path]) -> dict[str, str]:
