@@ -23,6 +23,7 @@ from lakewarden import __version__, backends
 from lakewarden.authz.actions import ACTIONS, Action, ObjectType
 from lakewarden.authz.interface import Granted
 from lakewarden.context import RequestContext
+from lakewarden.database import begin_request
 from lakewarden.errors import Forbidden, LakewardenError, MethodNotAllowed, NotAuthorized
 from lakewarden.http.bridge import MEMORY
 from lakewarden.http.errors import as_lakewarden_error, error_body, log_failure
@@ -133,6 +134,7 @@ def _visited(view: Callable[..., HttpResponse], *, methods: tuple[str, ...]) -> 
                 context = _context(request, session)
             except NotAuthorized:  # the token is not confirmed any more
                 return _to_sign_in(request)
+            begin_request()  # a token that was renewed, or a new user, does not count as a change of this request
             with held_by_request(request.META[MEMORY].caller):
                 try:
                     return view(Visit(request, context, session), **path)

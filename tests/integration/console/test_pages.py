@@ -1,10 +1,15 @@
 """Pages and who sees what on them: as much as the APIs answer them, and never more."""
 
 from html import unescape
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from console.services import provider, sessions
+from console.services.sessions import Tokens
+from console.visits import Visit
+from lakewarden.context import PrincipalId
+from lakewarden.errors import Unavailable
 from tenants.models import Warehouse
 from tests.installation import Grant
 from tests.integration.catalog.lake import Lake, add_snapshot, set_properties
@@ -49,6 +54,24 @@ def test_an_outage_of_the_provider_is_said(visitor: Visitor) -> None:
     answer = visitor("unavailable").get("/console/warehouses")
     assert answer.status == 503
     assert "The identity provider cannot be reached" in text_of(answer)
+
+
+@pytest.mark.usefixtures("warehouse")
+def test_a_token_that_was_renewed_is_no_change_of_the_request(
+    client: AsgiClient, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert visitor("admin").get("/console/warehouses").status == 200
+    monkeypatch.setattr(provider, "refreshed", lambda _: Tokens(access="admin", lifetime_s=3600))
+    cookie = sessions.begin(PrincipalId("oidc~admin"), Tokens(access="admin", lifetime_s=1, refresh="refresh-1"))
+
+    def silent(*_: object, **__: object) -> NoReturn:
+        raise Unavailable("OpenFGA cannot be asked about rights: it is not reachable")
+
+    monkeypatch.setattr(Visit, "render", silent)
+    answer = client.get("/console/warehouses", headers={"cookie": f"lakewarden-session={cookie}"})
+    assert answer.status == 503
+    assert "This cannot be answered now" in text_of(answer)
+    assert "A part of the change" not in text_of(answer)
 
 
 def test_from_the_warehouse_to_the_table(
