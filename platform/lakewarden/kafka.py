@@ -70,8 +70,8 @@ class Trouble:
         return _QUOTED.sub("Invalid value for", text)
 
     def note(self, error: KafkaError) -> None:
-        """Of a certificate, the library says the same whatever is wrong with it: the broker is asked once, for up to
-        two seconds.
+        """Of a certificate, the library says the same whatever is wrong with it: the broker is asked once, for some
+        seconds at most, if its name is resolved quickly.
         """
         if self.error is None or error.code() in REFUSALS:
             self.error = error
@@ -80,6 +80,7 @@ class Trouble:
 
     def forget(self) -> None:
         self.error = self._certificate = None
+        self.state = KafkaState.SILENT
 
     def reason(self, error: KafkaError, *, patience_s: float, wanted: str = "take events") -> str:
         """Why it did not do what was wanted: its own words, or what was wrong with the connection meanwhile."""

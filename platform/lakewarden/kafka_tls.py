@@ -33,7 +33,7 @@ def refused_certificate(said: str, options: Mapping[str, str]) -> str | None:
     except ssl.SSLCertVerificationError as error:
         advice = "; ssl.ca.location must name its authority" if error.verify_code in _NO_AUTHORITY else ""
         return f"the certificate of {host}:{port} is refused: {error.verify_message.rstrip('.')}{advice}"
-    except (OSError, ValueError):
+    except (OSError, TypeError, ValueError):
         return None
 
 
@@ -41,7 +41,9 @@ def _trust(options: Mapping[str, str]) -> ssl.SSLContext:
     """As librdkafka would trust. Raises OSError, ValueError."""
     place = options.get("ssl.ca.location")
     if place in {None, "", "probe"}:
-        made = ssl.create_default_context(cadata=options.get("ssl.ca.pem"))
+        # text between certificates may have any letters, which this library refuses and librdkafka does not
+        content = options.get("ssl.ca.pem", "").encode("ascii", "ignore").decode()
+        made = ssl.create_default_context(cadata=content or None)
     else:
         where = "capath" if Path(str(place)).is_dir() else "cafile"
         made = ssl.create_default_context(**{where: place})  # type: ignore[arg-type]

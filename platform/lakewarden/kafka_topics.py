@@ -39,7 +39,7 @@ class Partition(NamedTuple):
 class Topic(NamedTuple):
     """One that was made anew under the same name has another `id`, which is written as in Kafka's own tools.
 
-    `brokers`, for who has only looked: `host:port` by number; one that is known to be away has none.
+    `brokers`, only from `look`: `host:port` by number; one that is known to be away has none.
     """
 
     name: str
@@ -72,8 +72,13 @@ def look(admin: AdminClient, name: str, *, timeout_s: float) -> Topic:
         Partition(number, frozenset(each.replicas), frozenset(each.isrs))
         for number, each in sorted(found.partitions.items())
     ]
-    brokers = {number: f"{each.host}:{each.port}" for number, each in known.brokers.items()}
+    brokers = {number: address(str(each.host), each.port) for number, each in known.brokers.items()}
     return Topic(name, "", tuple(partitions), brokers)
+
+
+def address(host: str, port: int) -> str:
+    """As `bootstrap.servers` takes it, also for one of IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def offsets(admin: AdminClient, topic: Topic, spec: OffsetSpec, *, timeout_s: float) -> dict[int, int]:

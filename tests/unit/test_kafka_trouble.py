@@ -1,5 +1,7 @@
 """What clients of Kafka say of their trouble has no secret in it, although the library quotes what it was given."""
 
+from pathlib import Path
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -9,6 +11,8 @@ from lakewarden.config import KafkaConfig
 from lakewarden.kafka import Trouble
 from lakewarden.kafka_states import KafkaState
 from lakewarden.kafka_tls import refused_certificate
+from lakewarden.kafka_topics import address
+from tests.servers.certificates import Authority
 
 SECRET = "s3cret-of-the-lake"
 SASL = "security.protocol=SASL_SSL;sasl.mechanism=SCRAM-SHA-512;sasl.username=lake"
@@ -85,6 +89,27 @@ def test_what_cannot_be_found_out_of_a_certificate_is_left_to_the_library(
     monkeypatch.setattr("socket.create_connection", refuse)
     assert refused_certificate(said, {}) is None
     assert refused_certificate(said, {"ssl.ca.location": "/missing.pem"}) is None
+
+
+def test_letters_beside_the_certificates_are_as_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An error in the callback would end the thread that hears what became of batches."""
+    reached: list[object] = []
+
+    def refuse(where: object, **_: object) -> None:
+        reached.append(where)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    pem = "# Főtanúsítvány\n" + Authority(tmp_path / "own").file.read_text()
+    assert refused_certificate("ssl://kafka:9093/1: certificate verify failed", {"ssl.ca.pem": pem}) is None
+    assert reached == [("kafka", 9093)]
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("kafka-1", "kafka-1:9093"), ("10.0.0.1", "10.0.0.1:9093"), ("::1", "[::1]:9093")]
+)
+def test_an_address_is_as_the_library_takes_it(host: str, expected: str) -> None:
+    assert address(host, 9093) == expected
 
 
 @pytest.mark.parametrize(

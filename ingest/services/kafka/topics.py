@@ -28,6 +28,14 @@ class Found(NamedTuple):
 
 def find_or_make(settings: KafkaLogConfig, *, largest: int, trouble: Trouble) -> Found:
     """`largest`: bytes of a record. Raises KafkaException, TimeoutError."""
+    try:
+        return _found_or_made(settings, largest=largest, trouble=trouble)
+    except (KafkaException, TimeoutError) as error:
+        # its frames hold the client, whose end may wait for the name of a broker: not later, on the event loop
+        raise error.with_traceback(None) from None
+
+
+def _found_or_made(settings: KafkaLogConfig, *, largest: int, trouble: Trouble) -> Found:
     options: dict[str, Any] = {**settings.librdkafka, "error_cb": trouble.note}
     admin = AdminClient(options, logger=SILENT)
     deadline, is_made = time.monotonic() + settings.timeout_s, False

@@ -97,8 +97,9 @@ def _settings(settings: Config, admin: "AdminClient", topic: "Topic", trouble: "
     if kafka is None:
         return
     away = away_from(kafka, topic, timeout_s=_TIMEOUT_S)
+    holders = {broker for partition in topic.partitions for broker in partition.copies}
     try:
-        found = _settings_of(admin, topic.name, asked=min(topic.brokers.keys() - away.keys(), default=None))
+        found = _settings_of(admin, topic.name, asked=min((holders & topic.brokers.keys()) - away.keys(), default=None))
     except (KafkaException, TimeoutError) as error:
         # what the topic takes is not known: what is configured is as good a guess as any
         judged = list(judged_in_sync(topic, away, kafka.min_in_sync))

@@ -22,8 +22,8 @@ BRING_BACK: Final = "bring the brokers back; batches are refused meanwhile, or g
 def find(
     admin: "AdminClient", options: Mapping[str, Any], kafka: KafkaLogConfig, *, timeout_s: float
 ) -> "tuple[AdminClient, Topic]":
-    """The topic, and the client that has found it. The library may try those that are away, and not come to the one
-    that is left: so each is asked alone, too. Raises KafkaException.
+    """The topic, and the client that has found it. The library may try only brokers that are away, and never the
+    one that is left: so each is asked alone, too. Raises KafkaException.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
@@ -110,15 +110,16 @@ def unmade(kafka: KafkaLogConfig, *, timeout_s: float) -> Finding:
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
     from lakewarden.kafka import SILENT  # noqa: PLC0415
+    from lakewarden.kafka_topics import address  # noqa: PLC0415
 
     options = {**kafka.librdkafka, **NOT_TO_BE_MADE}
     try:
         known = AdminClient(options, logger=SILENT).list_topics(timeout=timeout_s).brokers
-        addresses = [f"{each.host}:{each.port}" for each in known.values()]
+        addresses = [address(str(each.host), each.port) for each in known.values()]
     except KafkaException:  # so many are away that it did not come to one that is left
         addresses = list(kafka.bootstrap_servers)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        said = list(threads.map(lambda address: _silence(kafka, address, timeout_s), addresses))
+        said = list(threads.map(lambda each: _silence(kafka, each, timeout_s), addresses))
     answering = sum(each is None for each in said)
     if answering < kafka.replicas:
         return fail(
