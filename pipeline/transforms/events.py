@@ -5,7 +5,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -88,9 +88,16 @@ class Found:
     timestamps: tuple[tuple[int, float], ...]
 
 
+def _number(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise msgspec.DecodeError(f"the exponent of {text[:40]} is too large") from None
+
+
 _EVENTS = msgspec.json.Decoder(list[Event])
 _SUMMARIES = msgspec.json.Decoder(Summary)
-ROWS = msgspec.json.Decoder(float_hook=Decimal)
+ROWS = msgspec.json.Decoder(float_hook=_number)
 """Reads the JSON of a row with all digits of its numbers."""
 _TEXT = msgspec.json.Decoder(str)
 

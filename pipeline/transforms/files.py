@@ -37,7 +37,9 @@ _ARROW = pa.schema(
 )
 _EVENT_COLUMNS = ("position", "event", "sequence", "timestamp", "operation", "row_id", "row")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_UNWRITABLE = (pa.ArrowException, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+_LONGEST_FIXED = 1024
+_UNWRITABLE = (pa.ArrowException, ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError)
+"""Arrow tells what its writer of Parquet refuses as an OSError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,13 @@ def is_writable(schema: Mapping[str, Any]) -> bool:
     """Whether files of a table with this schema (Iceberg's JSON) can be made here."""
     columns = {column.name: column.type for column in Column.parse_all(schema)}
     own = all(columns.get(name) == kind for name, kind in CDC_COLUMNS.items())
+    # events without metadata would leave it out
+    own &= not any(each["name"] == METADATA_COLUMN and each.get("required") for each in schema["fields"])
     metadata = columns.get(METADATA_COLUMN, METADATA_TYPE)
     own &= isinstance(metadata, dict) and all(metadata.get(name) == kind for name, kind in METADATA_TYPE.items())
     try:
         _fields(schema)
-    except (KeyError, ValueError):
+    except (KeyError, RecursionError, ValueError):
         return False
     return own
 
@@ -134,7 +138,10 @@ def _stored_block(block: pa.RecordBatch, schema: Mapping[str, Any]) -> pa.Record
 
 
 def _stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """`values` were made as a whole: none of their arrays is a slice of a larger one."""
+    """`values` were made as a whole: none of their arrays is a slice of a larger one.
+
+    Below a struct that is null they are empty and not null, which no UUID and no value of a fixed length is.
+    """
     if pa.types.is_struct(kind):
         parts = [_stored(values.field(number), field.type) for number, field in enumerate(kind)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
@@ -145,8 +152,11 @@ def _stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
         elements = _stored(values.values, kind.value_type)
         return pa.ListArray.from_arrays(values.offsets, elements, type=kind, mask=values.is_null())
     if kind == pa.uuid():
-        raw = [None if each is None else UUID(each).bytes for each in values.to_pylist()]
+        raw = [None if each is None else UUID(each).bytes if each else bytes(16) for each in values.to_pylist()]
         return pa.ExtensionArray.from_storage(kind, pa.array(raw, kind.storage_type))
+    if pa.types.is_fixed_size_binary(kind):
+        is_empty = pc.equal(pc.binary_length(values), 0)
+        values = pc.if_else(is_empty, pa.scalar(bytes(kind.byte_width), pa.binary()), values)
     return values.cast(kind)
 
 
@@ -170,7 +180,12 @@ def _type(kind: Any) -> pa.DataType:  # noqa: ANN401  a type in Iceberg's JSON
         if kind == "uuid":
             return pa.uuid()
         if kind.startswith("fixed"):
-            return pa.binary(int(kind.removeprefix("fixed[").removesuffix("]")))
+            length = int(kind.removeprefix("fixed[").removesuffix("]"))
+            if not 0 < length <= _LONGEST_FIXED:
+                raise ValueError(
+                    "Parquet has no values without bytes, and a null takes as many bytes as a value in Arrow"
+                )
+            return pa.binary(length)
         return arrow_type(kind)
     match kind["type"]:
         case "list":

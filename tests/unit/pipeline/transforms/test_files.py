@@ -193,6 +193,8 @@ def test_a_table_that_fails_is_told_and_stops_no_other() -> None:
         ([("v", {"type": "struct", "fields": []})], False),
         ([("v", {"type": "list", "element-id": 20, "element": "unknown"})], False),
         ([("_cdc_metadata", "string")], False),
+        ([("v", "fixed[0]")], False),
+        ([("v", "fixed[1000000]")], False),
     ],
 )
 def test_which_schemas_are_written_here(fields: list[tuple[str, Any]], expected: bool) -> None:  # noqa: FBT001
@@ -203,3 +205,35 @@ def test_a_schema_without_our_columns_is_not_written_here() -> None:
     other = [each | {"type": "timestamp"} if each["name"] == "_cdc_timestamp" else each for each in OWN]
     assert not is_writable({"type": "struct", "fields": other})
     assert not is_writable({"type": "struct", "fields": OWN[1:]})
+
+
+def test_a_table_that_requires_metadata_is_not_written_here() -> None:
+    assert not is_writable(schema(("_cdc_metadata", TEXTS), required=True))
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("uuid", str(UUID(int=7)), UUID(int=7)),
+        ("fixed[2]", "AAE=", b"\x00\x01"),
+    ],
+)
+def test_a_struct_that_is_null_may_have_uuids_and_fixed_lengths(
+    kind: str,
+    value: str,
+    expected: object,
+    required: bool,  # noqa: FBT001
+) -> None:
+    part = {"type": "struct", "fields": [{"id": 50, "name": "x", "type": kind, "required": required}]}
+    rows = written([event(1, "{}"), event(2, f'{{"v": {{"x": "{value}"}}}}')], t=schema(("v", part)))
+    assert rows[0]["error"] is None
+    assert read(rows[1])["v"].to_pylist() == [None, {"x": expected}]
+
+
+@pytest.mark.parametrize("number", ["1e99999999999999999999", "-1e-99999999999999999999"])
+def test_a_number_with_an_endless_exponent_rejects_its_row_and_stops_no_other(number: str) -> None:
+    events = [event(1, f'{{"v": {number}}}'), event(2, '{"v": 1.5}')]
+    summary, file = written(events, t=schema(("v", "double")))
+    assert (summary["error"], summary["misfits"]) == (None, 1)
+    assert read(file)["v"].to_pylist() == [None, 1.5]
