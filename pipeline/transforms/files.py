@@ -38,6 +38,10 @@ _ARROW = pa.schema(
 _EVENT_COLUMNS = ("position", "event", "sequence", "timestamp", "operation", "row_id", "row")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_FIXED = 1024
+_MOST_DAYS = 31
+"""More files than that are not for the driver to write, one after the other."""
+MOST_CONTENT = 64 * 1024 * 1024
+"""Of the files of one job, which the driver holds: empty files of many columns are much larger than their events."""
 _UNWRITABLE = (pa.ArrowException, ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError)
 """Arrow tells what its writer of Parquet refuses as an OSError."""
 
@@ -58,7 +62,7 @@ def files_of(events: DataFrame, tables: Mapping[str, FileTable], *, tasks: int) 
     named = events.select("table", *columns).where(events["table"].isin(list(tables)))
     # a table's events meet in one task, so that it gets one file for each partition
     together = named.coalesce(1) if tasks == 1 else named.repartition(tasks, "table")
-    return together.mapInArrow(partial(made, dict(tables)), FILES_SCHEMA)
+    return together.mapInArrow(partial(made, dict(tables), most=MOST_CONTENT // tasks), FILES_SCHEMA)
 
 
 def is_writable(schema: Mapping[str, Any]) -> bool:
@@ -76,8 +80,13 @@ def is_writable(schema: Mapping[str, Any]) -> bool:
     return own
 
 
-def made(tables: Mapping[str, FileTable], blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Blocks of FILES_SCHEMA, one for each table, once all events were seen."""
+def made(
+    tables: Mapping[str, FileTable], blocks: Iterable[pa.RecordBatch], *, most: int = MOST_CONTENT
+) -> Iterator[pa.RecordBatch]:
+    """Blocks of FILES_SCHEMA, one for each table, once all events were seen.
+
+    `most`: bytes of all files together. A table whose files would be more than what is left of them has an error.
+    """
     gathered: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
     for block in blocks:
         rows: defaultdict[str, list[int]] = defaultdict(list)
@@ -87,13 +96,15 @@ def made(tables: Mapping[str, FileTable], blocks: Iterable[pa.RecordBatch]) -> I
             gathered[table].append(block.take(pa.array(numbers)))
     while gathered:
         table, found = gathered.popitem()
-        yield _of_table(table, tables[table], found)
+        block = _of_table(table, tables[table], found, most=most)
+        most -= pc.sum(pc.binary_length(block.column("content"))).as_py() or 0
+        yield block
 
 
-def _of_table(name: str, table: FileTable, found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _of_table(name: str, table: FileTable, found: Sequence[pa.RecordBatch], *, most: int) -> pa.RecordBatch:
     row = {"table": name, "misfits": 0, "day": None, "content": None, "error": None}
     try:
-        misfits, files = _files(table, found)
+        misfits, files = _files(table, found, most=most)
     except _UNWRITABLE as error:
         # one such table must not fail the job, which is for many others
         rows = [row | {"error": f"{type(error).__name__}: {error}"}]
@@ -102,7 +113,9 @@ def _of_table(name: str, table: FileTable, found: Sequence[pa.RecordBatch]) -> p
     return pa.RecordBatch.from_pylist(rows, schema=_ARROW)
 
 
-def _files(table: FileTable, found: Sequence[pa.RecordBatch]) -> tuple[int, list[tuple[int | None, bytes]]]:
+def _files(
+    table: FileTable, found: Sequence[pa.RecordBatch], *, most: int
+) -> tuple[int, list[tuple[int | None, bytes]]]:
     schema = msgspec.json.decode(table.schema)
     columns = Column.parse_all(schema)
     carries = table.has_metadata and METADATA_COLUMN in {column.name for column in columns}
@@ -114,7 +127,14 @@ def _files(table: FileTable, found: Sequence[pa.RecordBatch]) -> tuple[int, list
         stored.append(_stored_block(block, schema).filter(due))
     rows = pa.Table.from_batches(stored)
     parts = _by_day(rows) if table.is_daily else [(None, rows)]
-    return misfits, [(day, _file(part)) for day, part in parts if part.num_rows]
+    files: list[tuple[int | None, bytes]] = []
+    for day, part in parts:
+        if part.num_rows:
+            files.append((day, _file(part)))
+            most -= len(files[-1][1])
+        if most < 0 or len(files) > _MOST_DAYS:
+            raise ValueError("the files are too many or too large for the driver")
+    return misfits, files
 
 
 def _by_day(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:

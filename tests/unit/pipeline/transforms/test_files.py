@@ -237,3 +237,14 @@ def test_a_number_with_an_endless_exponent_rejects_its_row_and_stops_no_other(nu
     summary, file = written(events, t=schema(("v", "double")))
     assert (summary["error"], summary["misfits"]) == (None, 1)
     assert read(file)["v"].to_pylist() == [None, 1.5]
+
+
+def test_files_that_are_too_many_or_too_large_for_the_driver_are_not_made() -> None:
+    events = [event(number, "{}", at=number * DAY_US) for number in range(1, 34)]
+    assert len(written(events[:31], is_daily=True, t=schema())) == 32
+    (only,) = written(events, is_daily=True, t=schema())
+    assert "too many" in only["error"]
+    table = FileTable(msgspec.json.encode(schema()), 0, is_daily=False, has_metadata=False)
+    block = pa.RecordBatch.from_pylist([event(1, "{}", table="a"), event(2, "{}", table="b")], EVENTS)
+    rows = pa.Table.from_batches(list(made({"a": table, "b": table}, [block], most=1500))).to_pylist()
+    assert [row["error"] is None for row in rows] == [True, True, False]
