@@ -5,6 +5,7 @@ changes meanwhile.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack
@@ -202,7 +203,8 @@ class SmallTables:
         }
         rows = sum(each.write.part.count for each in ready)
         tasks = min(-(-rows // _ROWS_OF_TASK), self._events.sparkSession.sparkContext.defaultParallelism)
-        made: dict[str, _Made] = {key: _Made() for key in tables}
+        # a table of which the job says nothing is written alone: a commit without files would note its positions
+        made: defaultdict[str, _Made] = defaultdict(_Made)
         try:
             collected = files_of(self._events, tables, tasks=tasks).collect()
         except (PySparkException, Py4JError) as error:

@@ -43,7 +43,7 @@ _MOST_DAYS = 31
 MOST_CONTENT = 64 * 1024 * 1024
 """Of the files of one job, which the driver holds: empty files of many columns are much larger than their events."""
 _UNWRITABLE = (pa.ArrowException, ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError)
-"""Arrow tells what its writer of Parquet refuses as an OSError."""
+"""Arrow raises OSError for what its writer of Parquet does not take."""
 
 
 @dataclass(frozen=True, slots=True)
